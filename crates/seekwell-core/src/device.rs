@@ -1,9 +1,9 @@
-//! The device contract: a state machine that takes commands and reports their completions.
+//! The contract (trait) of a device: a state machine that takes commands and returns completions.
 //!
-//! A model does not know which scheduler feeds it, has no clock and no thread, and draws random
-//! numbers from its own named stream, in event order. A decision at time t depends only on commands
-//! accepted at or before t. So the same object can serve the simulator and, in real time, a block
-//! server.
+//! A model does not depend on the scheduler above it and has no clock and no thread. It draws
+//! random numbers from its own named stream, in the order of events. A decision at time t depends
+//! only on commands accepted at or before t. So the same object can be used by the simulator and,
+//! in real time, by a block server.
 
 use crate::bio::Op;
 use crate::event::{Snapshot, Tap};
@@ -13,98 +13,104 @@ use crate::units::{Sector, Sectors};
 /// One command to a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// Chosen by the host; the completion carries it. Unique among outstanding commands.
+    /// Number that the host chooses and that the completion contains. It is unique among the
+    /// commands that have not completed.
     pub id: u32,
     /// The operation. [`Op::Flush`] has no sectors.
     pub op: Op,
     /// First sector.
     pub sector: Sector,
-    /// Length.
+    /// Length in sectors.
     pub sectors: Sectors,
-    /// Write through to the medium, if the device supports that ([`DeviceFacts::fua`]).
+    /// True if the data must reach the medium before the completion, if the device supports that
+    /// ([`DeviceFacts::fua`]).
     pub fua: bool,
 }
 
-/// When the driver of an eMMC packs writes, if the card supports packed groups.
+/// The rule by which the driver of an eMMC packs writes, if the card supports packed groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
-    /// Never.
+    /// The driver never packs writes.
     Off,
-    /// Whenever writes follow one another (Linux 3.9 and later).
+    /// The driver packs all writes that follow one another (Linux 3.9 and later).
     Always,
-    /// After more than this many writes in a row; a read ends it (Code Aurora kernels).
+    /// The driver packs after more than this many writes without a read between them (Code Aurora
+    /// kernels).
     After(u32),
 }
 
-/// An eMMC or SD card with its host. It takes one command (or one packed group) at a time; a driver
-/// with two slots prepares the next one meanwhile.
+/// An eMMC or SD card with its host controller. It takes one command (or one packed group) at a
+/// time. A driver with two slots prepares the next command during that time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MmcHost {
-    /// Number of writes that the card takes as one packed group (at most 63); below 2: none.
+    /// Number of writes that the card takes as one packed group, at most 63. Below 2: the card
+    /// takes no groups.
     pub max_packed: u32,
-    /// When the driver makes packed groups.
+    /// The rule by which the driver makes packed groups.
     pub packing: Packing,
-    /// An arrival wakes the driver while it waits for the card (Linux 3.8 and later, Code Aurora).
-    /// Otherwise the driver looks again only when the card has finished.
+    /// True if an arriving request wakes the driver while it waits for the card (Linux 3.8 and
+    /// later, Code Aurora). Otherwise the driver checks for requests only when the card has
+    /// finished.
     pub wakes: bool,
-    /// Time to prepare a request for the bus: hidden by a transfer, visible on an idle queue.
+    /// Time to prepare a request for the bus. A transfer in progress hides this time; on an idle
+    /// queue it delays the request.
     pub prepare: Nanos,
 }
 
-/// The answer to a command.
+/// Result of submitting a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accept {
-    /// The device took it; a completion will follow.
+    /// The device took the command. A completion will follow.
     Accepted,
-    /// The device cannot take it at present: ask again after a completion.
+    /// The device cannot take the command at present. The caller can try again after a completion.
     Busy,
 }
 
-/// A completion.
+/// The completion of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// The command's id.
+    /// Id of the command.
     pub id: u32,
     /// Time of the completion.
     pub at: Instant,
-    /// The command failed (a modelled media error).
+    /// True if the command failed (a modelled media error).
     pub error: bool,
 }
 
-/// What a host can learn about a device without using it (its sysfs files).
+/// The facts that a host can read about a device without using it (its sysfs files).
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceFacts {
-    /// Model name, for reports.
+    /// Name of the model, for reports.
     pub name: String,
-    /// Size in sectors.
+    /// Size of the device in sectors.
     pub capacity: Sector,
-    /// Rotating medium; CFQ, BFQ and ADIOS behave differently on it.
+    /// True if the medium rotates. CFQ, BFQ and ADIOS depend on this.
     pub rotational: bool,
-    /// Commands that it takes at a time through each of its hardware queues (31 or 32 with NCQ, 1
-    /// without).
+    /// Number of commands that the device takes at once through each hardware queue (31 or 32 with
+    /// NCQ, 1 without).
     pub depth: u32,
     /// Number of hardware queues (1 for SATA; many for NVMe).
     pub hw_queues: u16,
-    /// It has a volatile write cache, so that flushes have an effect.
+    /// True if the device has a volatile write cache, so that flushes have an effect.
     pub write_cache: bool,
-    /// It supports FUA itself.
+    /// True if the device supports FUA.
     pub fua: bool,
-    /// It takes a flush together with other commands (false for SATA).
+    /// True if the device takes a flush while it has other commands (false for SATA).
     pub flush_queueable: bool,
-    /// The largest command.
+    /// Size of the largest command.
     pub max_sectors: Sectors,
-    /// Size of a physical block, bytes (4096 on 512e).
+    /// Size of a physical block in bytes (4096 on 512e).
     pub physical_block_bytes: u32,
-    /// A running write can be stopped and its rest returned (eMMC HPI).
+    /// True if a running write can be stopped so that its rest is returned (eMMC HPI).
     pub can_stop: bool,
-    /// Best request alignment, bytes (stripe width of an array; 0 if unknown).
+    /// Best alignment of requests in bytes (the stripe width of an array); 0 if unknown.
     pub io_opt_bytes: u32,
-    /// Set for an eMMC or SD card, with the behaviour of its driver.
+    /// The behaviour of the card's driver, for an eMMC or SD card.
     pub mmc: Option<MmcHost>,
 }
 
 impl DeviceFacts {
-    /// A plain flash-like device; other devices are changes to this one.
+    /// Returns the facts of a plain device of flash type. Other devices change some of them.
     pub fn plain(name: &str, capacity: Sector, depth: u32) -> Self {
         DeviceFacts {
             name: name.to_owned(),
@@ -122,7 +128,7 @@ impl DeviceFacts {
             mmc: None,
         }
     }
-    /// Commands that it takes at a time through all its queues.
+    /// Returns the number of commands that the device takes at once through all its queues.
     pub fn commands(&self) -> usize {
         self.depth as usize * usize::from(self.hw_queues.max(1))
     }
@@ -131,62 +137,64 @@ impl DeviceFacts {
 /// Counters of a device model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeviceStats {
-    /// Time with at least one command inside or internal work.
+    /// Time in which the device had at least one command or did internal work.
     pub busy: Nanos,
-    /// Commands served from a cache.
+    /// Number of commands served from a cache.
     pub cache_hits: u64,
-    /// Mechanical operations (media accesses), including background operations.
+    /// Number of mechanical operations (accesses to the medium). Background operations are
+    /// included.
     pub media_ops: u64,
-    /// Distance that the head travelled between commands, sectors; 0 without a head.
+    /// Distance that the head moved between commands, in sectors; 0 without a head.
     pub seek_sectors: u64,
-    /// Number of moves in `seek_sectors`.
+    /// Number of moves that `seek_sectors` contains.
     pub seeks: u64,
     /// Time spent seeking.
     pub seek_time: Nanos,
     /// Time spent waiting for the platter.
     pub rotation_time: Nanos,
-    /// Bytes moved internally in addition to the host's requests (garbage collection,
-    /// read-modify-write).
+    /// Number of bytes that the device moved in addition to the host's requests (garbage
+    /// collection, read-modify-write).
     pub internal_bytes: u64,
 }
 
 /// A device model.
 pub trait Device {
-    /// Takes a command at `now`, which never decreases from one call to the next.
+    /// Submits a command at `now`. Times never decrease from one call to the next.
     fn accept(&mut self, now: Instant, command: Command) -> Accept;
-    /// Takes a packed group of plain writes: one transfer, and all complete together. The caller
-    /// asks only devices whose facts allow groups ([`MmcHost::max_packed`]), and for at most that
-    /// many writes. Other devices answer `Busy`.
+    /// Submits a packed group of plain writes. The group is one transfer, and all its writes
+    /// complete together. The caller does this only for a device whose facts allow groups
+    /// ([`MmcHost::max_packed`]), and with at most that many writes. Other devices return `Busy`.
     fn accept_packed(&mut self, now: Instant, group: &[Command]) -> Accept {
         let _ = (now, group);
         Accept::Busy
     }
-    /// The earliest time at which the model changes by itself; `None` when it is idle. Changes that
-    /// stay invisible until a later event may be left out, unless there is a listener; completions
-    /// may not. When a model receives a command, it first catches up on its own changes up to that
-    /// time.
+    /// Returns the earliest time at which the model changes without a call; `None` if it is idle.
+    /// Completions must be included. Other changes that are not visible until a later event may be
+    /// left out, unless there is a listener. When a model receives a command, it first makes its
+    /// own changes up to that time.
     fn next_event(&self) -> Option<Instant>;
-    /// Runs up to `to`, inclusive, and appends the completions in time order.
+    /// Runs up to time `to`, inclusive, and appends the completions in the order of time.
     fn advance(&mut self, to: Instant, out: &mut Vec<Done>);
-    /// Facts; they do not change.
+    /// Returns the facts about the device. They do not change.
     fn facts(&self) -> &DeviceFacts;
-    /// Counters so far.
+    /// Returns the counters.
     fn stats(&self) -> DeviceStats {
         DeviceStats::default()
     }
-    /// Stops a running write (eMMC HPI). Returns the sectors already on the medium, or `None` if it
-    /// cannot stop. A stopped command has no completion. Stopping one command of a packed group
-    /// stops all of them; the caller must ask each one for its sectors, at the same instant.
+    /// Stops a running write (eMMC HPI). Returns the number of sectors that are already on the
+    /// medium, or `None` if the write cannot be stopped. A stopped command has no completion. If
+    /// one command of a packed group is stopped, all commands of the group are stopped. The caller
+    /// must then call this function for each of them at the same instant.
     fn stop(&mut self, now: Instant, id: u32) -> Option<Sectors> {
         let _ = (now, id);
         None
     }
-    /// Describes the state in a short text, for `explain` and debugging.
+    /// Appends a short description of the state to `out`, for `explain` and debugging.
     fn state(&self, out: &mut String) {
         let _ = out;
     }
-    /// Sends internal events (heads, caches, dies, members) to a stream, in models that support it;
-    /// `None` ends this. Listening does not change the results of a run.
+    /// Sends internal events (heads, caches, dies, members) to a stream, if the model supports it.
+    /// `None` ends this. Events do not change the results of a run.
     fn listen(&mut self, tap: Option<&Tap>) {
         let _ = tap;
     }

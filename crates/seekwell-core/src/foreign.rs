@@ -1,19 +1,19 @@
 //! Text from untrusted sources: names of processes, files, devices and workloads, and user input.
-//! Such text is displayed and must have no other effect: no character of it may move the cursor,
+//! Such text is displayed and must have no other effect. No character of it may move the cursor,
 //! control the terminal, or change the writing direction.
 
-/// Whether a character has an effect beyond display: control characters (C0, DEL, C1), separators
-/// of lines and paragraphs, and marks that change the writing direction.
+/// Returns true if a character has an effect other than display. These are control characters (C0,
+/// DEL, C1), separators of lines and paragraphs, and marks that change the writing direction.
 pub fn acts(c: char) -> bool {
     c.is_control()
         || matches!(c,
             '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// The replacement for such a character.
+/// The character that replaces a character with such an effect.
 pub const MARK: char = '\u{fffd}';
 
-/// The text with each such character replaced by [`MARK`].
+/// Returns the text with [`MARK`] in place of each character for which [`acts`] is true.
 pub fn plain(text: &str) -> String {
     text.chars()
         .map(|c| if acts(c) { MARK } else { c })

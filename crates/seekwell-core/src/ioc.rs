@@ -1,8 +1,9 @@
-//! Io contexts: the submitting task, its priority, and whether it is still alive.
+//! Io contexts: the task that submits, its priority, and whether it is alive.
 
 use std::fmt;
 
-/// The kernel generation of the block layer. Behaviour differs between these generations only.
+/// The kernel generation of the block layer. Between kernels of one generation, behaviour does not
+/// differ.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Era {
     /// 2.6.18 (RHEL 5).
@@ -11,15 +12,15 @@ pub enum Era {
     K2_6_24,
     /// 3.4 (Ubuntu 12.04, phones).
     K3_4,
-    /// 4.0, the last single-queue form.
+    /// 4.0, the last single-queue generation.
     K4_0,
-    /// blk-mq, 6.1 form.
+    /// blk-mq as in 6.1.
     Mq6_1,
-    /// blk-mq, 6.12 form: the default for a scheduler that is named without a version.
+    /// blk-mq as in 6.12, the default for a scheduler that is named without a version.
     Mq,
-    /// Like `Mq`, and ext4 keeps its cache in large folios.
+    /// Like `Mq`, but ext4 keeps its page cache in large folios.
     Mq6_16,
-    /// Like `Mq6_16`, and requests may be 4 MiB long: 6.17 and later.
+    /// Like `Mq6_16`, but requests can be 4 MiB long (6.17 and later).
     Mq6_18,
 }
 
@@ -35,11 +36,11 @@ impl Era {
         Era::Mq6_16,
         Era::Mq6_18,
     ];
-    /// Whether it is the multi-queue layer.
+    /// Returns true for the multi-queue layer.
     pub const fn is_mq(self) -> bool {
         matches!(self, Era::Mq6_1 | Era::Mq | Era::Mq6_16 | Era::Mq6_18)
     }
-    /// The year in which its first kernel was released.
+    /// Returns the year in which the first kernel of the generation was released.
     pub const fn year(self) -> u16 {
         match self {
             Era::K2_6_18 => 2006,
@@ -51,7 +52,7 @@ impl Era {
             Era::Mq6_16 | Era::Mq6_18 => 2025,
         }
     }
-    /// The kernel's name, for messages.
+    /// Returns the name of the generation's kernel, for messages.
     pub const fn name(self) -> &'static str {
         match self {
             Era::K2_6_18 => "2.6.18",
@@ -70,7 +71,7 @@ impl Era {
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum Class {
-    /// Not set: derived from CPU policy and nice.
+    /// Not set. The class is derived from CPU policy and nice value.
     #[default]
     None = 0,
     /// Real time.
@@ -81,7 +82,7 @@ pub enum Class {
     Idle = 3,
 }
 
-/// CPU scheduling policy: it decides the class of a task without ioprio.
+/// CPU scheduling policy. It determines the class of a task without ioprio.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
 pub enum Policy {
     /// SCHED_OTHER, SCHED_BATCH.
@@ -93,29 +94,30 @@ pub enum Policy {
     Idle,
 }
 
-/// Class and level; level 0 is the most urgent of 0..=7.
+/// An I/O priority: class and level. Levels are 0..=7, and 0 is the most urgent.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
 pub struct IoPrio {
     /// Class.
     pub class: Class,
-    /// Level inside RT and BE.
+    /// Level inside the classes RT and BE.
     pub level: u8,
 }
 
 impl IoPrio {
-    /// "None": the priority of a task that never called ioprio_set.
+    /// The priority of a task that did not call ioprio_set.
     pub const NONE: IoPrio = IoPrio {
         class: Class::None,
         level: 0,
     };
-    /// Best effort at a level.
+    /// Returns a best-effort priority.
     pub const fn be(level: u8) -> Self {
         IoPrio {
             class: Class::Be,
             level,
         }
     }
-    /// Converts the numbers of a case file; `None` if the class is above 3 or the level above 7.
+    /// Converts the numbers in a case file. Returns `None` if the class is above 3 or the level is
+    /// above 7.
     pub const fn from_numbers(class: u64, level: u64) -> Option<Self> {
         if level > 7 {
             return None;
@@ -145,56 +147,56 @@ impl fmt::Display for IoPrio {
     }
 }
 
-/// A task of the modelled machine, by number. Several tasks may share an io context.
+/// Number of a task of the modelled machine. Several tasks can share an io context.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct TaskId(pub u32);
 
-/// A block-I/O cgroup, by number; 0 is the root.
+/// Number of a block-I/O cgroup; 0 is the root.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct CgroupId(pub u32);
 
 impl CgroupId {
-    /// The root group.
+    /// The root cgroup.
     pub const ROOT: CgroupId = CgroupId(0);
 }
 
-/// Index of an io context in one queue's [`Contexts`].
+/// Index of an io context in the [`Contexts`] of one queue.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct IocId(pub u32);
 
 impl IocId {
-    /// The index for side tables.
+    /// Returns the index for side tables.
     pub const fn idx(self) -> usize {
         self.0 as usize
     }
 }
 
-/// One io context as a queue sees it.
+/// An io context, with the data that a queue needs.
 #[derive(Clone, Debug)]
 pub struct IoContext {
-    /// The number by which it is known outside (a pid in cases and traces).
+    /// Number of the task in cases and traces (a pid).
     pub task: TaskId,
-    /// Whether a task still uses it. A dead context still owns its queued requests.
+    /// True while a task uses the context. Later the context can still have queued requests.
     pub alive: bool,
-    /// Set by ioprio_set; class `None` if never set.
+    /// The priority set by ioprio_set. Its class is `None` if it was not set.
     pub ioprio: IoPrio,
     /// The task's nice value, -20..=19.
     pub nice: i8,
     /// The task's CPU policy.
     pub policy: Policy,
-    /// Cgroup it belongs to.
+    /// The cgroup of the context.
     pub cgroup: CgroupId,
-    /// Incremented at each ioprio change.
+    /// Counter of ioprio changes.
     pub prio_gen: u32,
-    /// Number of requests that refer to it, queued or in flight.
+    /// Number of requests, queued or in flight, that refer to the context.
     pub requests: u32,
-    /// Number of tasks that use it.
+    /// Number of tasks that use the context.
     pub users: u32,
 }
 
 impl IoContext {
-    /// Class and level in force: the ioprio if set, else derived from policy and nice. Kernels
-    /// before 2.6.26 always use best effort for a task without ioprio.
+    /// Returns the class and level in force: the ioprio if it is set, otherwise values derived from
+    /// policy and nice value. Kernels before 2.6.26 use best effort for every task without ioprio.
     pub fn effective(&self, era: Era) -> IoPrio {
         if self.ioprio.class != Class::None {
             return self.ioprio;
@@ -210,24 +212,24 @@ impl IoContext {
     }
 }
 
-/// The io contexts of a queue. An index stays valid while the context lives or has requests.
+/// The io contexts of a queue. An index is valid while the context has a task or requests.
 #[derive(Default, Debug)]
 pub struct Contexts {
     all: Vec<IoContext>,
     free: Vec<u32>,
-    /// (task, index) of living contexts, sorted by task.
+    /// Pairs of task and index for contexts that have a task, sorted by task.
     by_task: Vec<(TaskId, u32)>,
 }
 
 impl Contexts {
-    /// An empty set of contexts.
+    /// Returns an empty set of contexts.
     pub fn new() -> Self {
         Self::default()
     }
-    /// The living context of `task`.
+    /// Returns the context of `task`, if it has one.
     #[inline]
     pub fn find(&self, task: TaskId) -> Option<IocId> {
-        // Tasks are usually numbered from 0 or 1, and then found at their own number.
+        // Tasks are usually numbered from 0 or 1. Then the index is the task's number, or one less.
         for guess in [task.0 as usize, (task.0 as usize).wrapping_sub(1)] {
             if let Some(e) = self.by_task.get(guess)
                 && e.0 == task
@@ -238,7 +240,7 @@ impl Contexts {
         let i = self.by_task.binary_search_by_key(&task, |e| e.0).ok()?;
         Some(IocId(self.by_task[i].1))
     }
-    /// Creates a living context for `task`, which must have none.
+    /// Creates a context for `task`, which must not have one.
     pub fn create(&mut self, task: TaskId, ioprio: IoPrio, cgroup: CgroupId) -> IocId {
         let ctx = IoContext {
             task,
@@ -269,13 +271,13 @@ impl Contexts {
         self.by_task.insert(pos, (task, id));
         IocId(id)
     }
-    /// `task` also uses the living context `id` (CLONE_IO).
+    /// Lets `task` share the context `id` (CLONE_IO).
     pub fn share(&mut self, task: TaskId, id: IocId) {
         self.all[id.idx()].users += 1;
         let pos = self.by_task.partition_point(|e| e.0 < task);
         self.by_task.insert(pos, (task, id.0));
     }
-    /// `task` stops using it. True if it was the last task: the context is then dead.
+    /// Ends the use of the context by `task`. Returns true if no task uses it any more.
     pub fn leave(&mut self, task: TaskId, id: IocId) -> bool {
         if let Ok(i) = self.by_task.binary_search_by_key(&task, |e| e.0) {
             self.by_task.remove(i);
@@ -285,24 +287,24 @@ impl Contexts {
         c.alive = c.users > 0;
         !c.alive
     }
-    /// Frees the index of a dead context without requests.
+    /// Frees the index of a context that has no task and no requests.
     pub fn release(&mut self, id: IocId) {
         debug_assert!(!self.all[id.idx()].alive && self.all[id.idx()].requests == 0);
         self.free.push(id.0);
     }
-    /// Read access.
+    /// Returns the context with this index.
     pub fn get(&self, id: IocId) -> &IoContext {
         &self.all[id.idx()]
     }
-    /// Write access.
+    /// Returns the context with this index, mutable.
     pub fn get_mut(&mut self, id: IocId) -> &mut IoContext {
         &mut self.all[id.idx()]
     }
-    /// Number of indices used so far, living or dead: the size that a side table needs.
+    /// Returns the number of indices used so far, which is the size that a side table needs.
     pub fn capacity(&self) -> usize {
         self.all.len()
     }
-    /// Living contexts, by task number.
+    /// Returns the contexts that have a task, by task number.
     pub fn living(&self) -> impl Iterator<Item = IocId> + '_ {
         self.by_task.iter().map(|e| IocId(e.1))
     }

@@ -1,11 +1,11 @@
-//! Large blocks of memory on large pages.
+//! An allocator that puts large blocks of memory on large pages.
 //!
-//! A modelled machine's inodes, names and cached pages take a hundred megabytes, and each step
-//! touches a few lines of them. With pages of 4 KiB, nearly every access needs a lookup in a page
-//! table that is not in the processor's cache; under a hypervisor it needs two. If
+//! The inodes, names and cached pages of a modelled machine take a hundred megabytes, and each step
+//! accesses a few lines of them. With pages of 4 KiB, nearly every access needs an entry of a page
+//! table that is not in the processor's cache. Under a hypervisor it needs two such entries. If
 //! `/sys/kernel/mm/transparent_hugepage/enabled` is `madvise`, the kernel gives large pages only on
-//! request, and this module makes the request. If it is `always` or `never`, this module changes
-//! nothing.
+//! request, and this module makes the request. If the file is `always` or `never`, this module has
+//! no effect.
 
 use rustix::mm::{
     Advice, MapFlags, MremapFlags, ProtFlags, madvise, mmap_anonymous, mremap_fixed, munmap,
@@ -14,20 +14,21 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
-/// Size of a large page, bytes: of x86-64, and of aarch64 with pages of 4 KiB. If the size is
-/// different, blocks that are not a multiple of it have small pages at their ends.
+/// Size of a large page in bytes, on x86-64, and on aarch64 with pages of 4 KiB. If the real size
+/// is different, the ends of a block can be on small pages.
 const PAGE: usize = 2 << 20;
 
-/// The system's allocator, with large pages for blocks of 2 MiB and more. For a program's
-/// `#[global_allocator]`.
+/// The system's allocator, with large pages for blocks of 2 MiB and more. Use it as the
+/// `#[global_allocator]` of a program.
 pub struct LargePages;
 
-/// Whether this allocator handles a block of this layout itself.
+/// Returns true if this allocator maps a block of this layout itself.
 const fn large(layout: Layout) -> bool {
     layout.size() >= PAGE && layout.align() <= PAGE
 }
 
-/// The size of a large block, bytes: whole large pages. `None` if the size is impossible.
+/// Returns the size of a large block in bytes, rounded up to whole large pages. `None` if the size
+/// is impossible.
 fn taken(layout: Layout) -> Option<usize> {
     layout
         .size()
@@ -35,14 +36,16 @@ fn taken(layout: Layout) -> Option<usize> {
         .filter(|&s| isize::try_from(s).is_ok())
 }
 
-/// Maps `size` bytes of new memory that starts at a large page; readable, writable and zeroed.
+/// Maps `size` bytes of new memory, aligned to a large page. The memory is readable, writable and
+/// zeroed.
 #[cold]
 #[allow(unsafe_code)]
 fn map(size: usize) -> Option<*mut c_void> {
     let with_room = size.checked_add(PAGE)?;
     let (access, kind) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
-    // SAFETY: the memory is new and the kernel chooses its place. The parts before the first large
-    // page and after the last one are unused and are unmapped; a failure of that is harmless.
+    // SAFETY: the memory is new, and the kernel chooses its address. The parts before the first
+    // large page and after the last large page are unused and are unmapped. If that fails, it does
+    // no harm.
     unsafe {
         let at = mmap_anonymous(null_mut(), with_room, access, kind).ok()?;
         let before = at.cast::<u8>().align_offset(PAGE);
@@ -57,15 +60,16 @@ fn map(size: usize) -> Option<*mut c_void> {
     }
 }
 
-/// Asks for large pages. A refusal is not an error.
+/// Asks the kernel for large pages. It is not an error if the kernel refuses.
 #[allow(unsafe_code)]
 fn advise(block: *mut c_void, size: usize) {
-    // SAFETY: the contents stay; only the size of the underlying pages may change.
+    // SAFETY: the contents are unchanged; only the size of the pages below them may change.
     let _ = unsafe { madvise(block, size, Advice::LinuxHugepage) };
 }
 
-// SAFETY: small blocks go to the system's allocator. A large block is a separate mapping. The
-// layout decides which of the two a block is, so it is freed by the allocator that it came from.
+// SAFETY: small blocks are allocated by the system's allocator. A large block is a mapping of its
+// own. The layout alone decides which of the two a block is, so a block is freed by the allocator
+// that it came from.
 #[allow(unsafe_code)]
 unsafe impl GlobalAlloc for LargePages {
     #[inline]
@@ -80,8 +84,8 @@ unsafe impl GlobalAlloc for LargePages {
         block
     }
 
-    /// Uses pages of the usual size, because a caller that asks for zeroes may leave most of them
-    /// untouched.
+    /// Uses pages of the usual size, because a caller that asks for zeroed memory may leave most of
+    /// it untouched.
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         if !large(layout) {
@@ -121,7 +125,7 @@ unsafe impl GlobalAlloc for LargePages {
     }
 }
 
-/// Resizes a large block by moving its pages to another place, without copying.
+/// Resizes a large block. The kernel moves its pages to another address, without copying.
 #[cold]
 #[allow(unsafe_code)]
 unsafe fn moved(block: *mut u8, old: Option<usize>, new: Option<usize>) -> *mut u8 {
@@ -134,8 +138,8 @@ unsafe fn moved(block: *mut u8, old: Option<usize>, new: Option<usize>) -> *mut 
     let Some(place) = map(new) else {
         return null_mut();
     };
-    // SAFETY: both are mappings of this allocator with these sizes, and nothing else uses the new
-    // one.
+    // SAFETY: both mappings belong to this allocator and have these sizes. Nothing else uses the
+    // new mapping.
     match unsafe { mremap_fixed(block.cast(), old, new, MremapFlags::MAYMOVE, place) } {
         Ok(at) => {
             advise(at, new);
@@ -154,17 +158,18 @@ mod tests {
     use super::*;
 
     fn filled(block: *mut u8, size: usize, with: u8) {
-        // SAFETY: the test owns a block of that size.
+        // SAFETY: the test owns a block of this size.
         unsafe { block.write_bytes(with, size) };
     }
     fn holds(block: *mut u8, size: usize, what: u8) -> bool {
-        // SAFETY: the test owns a block of that size and has written it.
+        // SAFETY: the test owns a block of this size and has written it.
         unsafe { std::slice::from_raw_parts(block, size) }
             .iter()
             .all(|b| *b == what)
     }
 
-    /// From every kind of size to every other: the contents stay, up to the smaller size.
+    /// A block keeps its contents, up to the smaller size, when it is resized from any kind of size
+    /// to any other.
     #[test]
     fn a_block_keeps_what_is_in_it_at_any_size() {
         let sizes = [1, 4096, PAGE - 1, PAGE, PAGE + 1, 3 * PAGE, 7 * PAGE / 2];
@@ -175,7 +180,7 @@ mod tests {
             for align in [1, 64] {
                 let [old, new] = [from, to].map(|s| Layout::from_size_align(s, align));
                 let (old, new) = (old.expect("a layout"), new.expect("a layout"));
-                // SAFETY: freed with its current layout, and not used afterwards.
+                // SAFETY: the block is freed with its current layout and is not used afterwards.
                 unsafe {
                     let block = LargePages.alloc(old);
                     assert!(!block.is_null() && block.addr().is_multiple_of(align));
@@ -195,7 +200,7 @@ mod tests {
         for size in [64, PAGE, 5 * PAGE + 4096] {
             let layout = Layout::from_size_align(size, 8).expect("a layout");
             for _ in 0..3 {
-                // SAFETY: freed with its layout, and not used afterwards.
+                // SAFETY: the block is freed with its layout and is not used afterwards.
                 unsafe {
                     let block = LargePages.alloc_zeroed(layout);
                     assert!(holds(block, size, 0));
@@ -207,13 +212,13 @@ mod tests {
         }
     }
 
-    /// Impossible sizes, larger than the address space, are refused.
+    /// An allocation with an impossible size (larger than the address space) fails.
     #[test]
     fn what_cannot_be_had_is_refused() {
         let most = isize::MAX as usize / PAGE * PAGE;
         let layout = Layout::from_size_align(most, 8).expect("a layout");
         let small = Layout::from_size_align(PAGE, 8).expect("a layout");
-        // SAFETY: the large request fails; the small block stays valid and is freed.
+        // SAFETY: the large allocation fails. The small block stays valid and is freed.
         unsafe {
             assert!(LargePages.alloc(layout).is_null());
             assert!(LargePages.alloc_zeroed(layout).is_null());
@@ -225,21 +230,21 @@ mod tests {
         }
     }
 
-    /// Number of pages in the address space of this process.
+    /// Returns the number of pages in the address space of this process.
     fn mapped() -> usize {
         let text = std::fs::read_to_string("/proc/self/statm").expect("a Linux system");
         let pages = text.split(' ').next().and_then(|n| n.parse().ok());
         pages.expect("a number of pages")
     }
 
-    /// Neither blocks nor their trimmed ends stay mapped.
+    /// A freed block and its unused ends are unmapped.
     #[test]
     fn what_is_given_back_is_gone() {
         let small = Layout::from_size_align(PAGE, 8).expect("a layout");
         let grown = Layout::from_size_align(2 * PAGE, 8).expect("a layout");
         let before = mapped();
         for _ in 0..10_000 {
-            // SAFETY: freed with its current layout.
+            // SAFETY: the block is freed with its current layout.
             unsafe {
                 let block = LargePages.alloc(small);
                 assert!(!block.is_null());
@@ -248,8 +253,8 @@ mod tests {
                 LargePages.dealloc(block, grown);
             }
         }
-        // A leftover page of 2 MiB per block would be 20 GB; other tests of this process also hold
-        // some.
+        // One page of 2 MiB left over per block would be 20 GB. Other tests of this process also
+        // have mappings.
         let more = mapped().saturating_sub(before) * 4096;
         assert!(more < 4 << 30, "{more} bytes");
     }

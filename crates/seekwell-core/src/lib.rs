@@ -1,7 +1,8 @@
 //! Basic types: time, sectors, bios, requests, io contexts, events.
 //!
-//! The lowest crate: it knows no scheduler, no device model and no layer. It carries no data on
-//! purpose: Seekwell moves addresses and lengths, never bytes.
+//! This is the lowest crate. It contains no scheduler, no device model and no block layer, and does
+//! not depend on any. It also contains no user data: Seekwell only processes addresses and lengths,
+//! not the bytes that a program reads and writes.
 
 pub mod bio;
 pub mod cgroup;

@@ -1,9 +1,10 @@
-//! Intrusive, index-linked doubly linked lists: many lists over one table of links.
+//! Doubly linked lists that are intrusive and linked by index. Many lists share one table of links.
 
 const NIL: u32 = u32::MAX;
 const OUT: u32 = u32::MAX - 1;
 
-/// A list: first, last and length. Its links live in a [`Links`] table shared by sibling lists.
+/// A list: first entry, last entry and length. Its links are in a [`Links`] table, which several
+/// lists share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct List {
     head: u32,
@@ -18,7 +19,7 @@ impl Default for List {
 }
 
 impl List {
-    /// An empty list.
+    /// Returns an empty list.
     pub const fn new() -> Self {
         List {
             head: NIL,
@@ -26,19 +27,19 @@ impl List {
             len: 0,
         }
     }
-    /// The number of entries.
+    /// Returns the number of entries.
     pub const fn len(&self) -> usize {
         self.len as usize
     }
-    /// Whether the list is empty.
+    /// Returns true if the list is empty.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
-    /// First entry.
+    /// Returns the first entry.
     pub const fn first(&self) -> Option<u32> {
         opt(self.head)
     }
-    /// Last entry.
+    /// Returns the last entry.
     pub const fn last(&self) -> Option<u32> {
         opt(self.tail)
     }
@@ -48,14 +49,14 @@ const fn opt(i: u32) -> Option<u32> {
     if i >= OUT { None } else { Some(i) }
 }
 
-/// The links of entries 0, 1, 2, ...; an entry is on at most one list of a table at a time.
+/// The links of the entries 0, 1, 2, ... An entry is on at most one list of a table at a time.
 #[derive(Default, Debug, Clone)]
 pub struct Links {
     link: Vec<(u32, u32)>, // (prev, next); prev == OUT: on no list
 }
 
 impl Links {
-    /// An empty table; it grows with the highest index used.
+    /// Returns an empty table. It grows with the highest index that is used.
     pub const fn new() -> Self {
         Links { link: Vec::new() }
     }
@@ -72,7 +73,7 @@ impl Links {
         self.link
             .resize((n + 1).next_power_of_two().max(64), (OUT, NIL));
     }
-    /// Whether `i` is on a list of this table.
+    /// Returns true if entry `i` is on a list of this table.
     #[inline]
     pub fn linked(&self, i: u32) -> bool {
         self.link.get(i as usize).is_some_and(|l| l.0 != OUT)
@@ -84,7 +85,7 @@ impl Links {
             crate::soon(l);
         }
     }
-    /// Appends an entry.
+    /// Adds an entry at the end.
     #[inline]
     pub fn push_back(&mut self, l: &mut List, i: u32) {
         debug_assert!(!self.linked(i), "entry {i} is on a list already");
@@ -97,7 +98,7 @@ impl Links {
         l.tail = i;
         l.len += 1;
     }
-    /// Prepends an entry.
+    /// Adds an entry at the front.
     #[inline]
     pub fn push_front(&mut self, l: &mut List, i: u32) {
         debug_assert!(!self.linked(i), "entry {i} is on a list already");
@@ -110,7 +111,7 @@ impl Links {
         l.head = i;
         l.len += 1;
     }
-    /// Inserts `i` right after `at`, which is on `l`.
+    /// Inserts entry `i` after entry `at`, which must be on list `l`.
     pub fn insert_after(&mut self, l: &mut List, at: u32, i: u32) {
         let next = self.link[at as usize].1;
         if next == NIL {
@@ -122,14 +123,14 @@ impl Links {
         self.link[next as usize].0 = i;
         l.len += 1;
     }
-    /// Inserts `i` right before `at`, which is on `l`.
+    /// Inserts entry `i` before entry `at`, which must be on list `l`.
     pub fn insert_before(&mut self, l: &mut List, at: u32, i: u32) {
         match opt(self.link[at as usize].0) {
             None => self.push_front(l, i),
             Some(p) => self.insert_after(l, p, i),
         }
     }
-    /// Removes `i` from `l`, which must contain it.
+    /// Removes entry `i` from list `l`, which must contain it.
     #[inline]
     pub fn remove(&mut self, l: &mut List, i: u32) {
         let (p, n) = self.link[i as usize];
@@ -154,12 +155,12 @@ impl Links {
         self.remove(l, i);
         Some(i)
     }
-    /// The entry after `i`.
+    /// Returns the entry after `i`.
     #[inline]
     pub fn next(&self, i: u32) -> Option<u32> {
         opt(self.link[i as usize].1)
     }
-    /// The entry before `i`.
+    /// Returns the entry before `i`.
     #[inline]
     pub fn prev(&self, i: u32) -> Option<u32> {
         opt(self.link[i as usize].0)
@@ -179,7 +180,7 @@ impl Links {
         }
         *from = List::new();
     }
-    /// All entries, front to back.
+    /// Returns all entries, from front to back.
     pub fn iter<'a>(&'a self, l: &List) -> impl Iterator<Item = u32> + 'a {
         let mut at = l.first();
         std::iter::from_fn(move || {
@@ -197,7 +198,7 @@ mod tests {
     use std::collections::VecDeque;
 
     proptest! {
-        /// Any mix of operations agrees with a VecDeque.
+        /// After any sequence of operations, the list agrees with a VecDeque.
         #[test]
         fn agrees_with_a_deque(ops in proptest::collection::vec((0u8..6, 0u32..40), 0..200)) {
             let (mut links, mut list, mut model) = (Links::new(), List::new(), VecDeque::new());

@@ -1,11 +1,12 @@
-//! Numbers with a fixed number of decimals, for display: zero has no minus sign.
+//! Writes numbers with a fixed number of decimals. A zero has no minus sign.
 
-/// `x` with this many decimals: `1.20`, `-0.3`; a value that rounds to zero is `0.0`, never `-0.0`.
+/// Returns `x` with this many decimals: `1.20`, `-0.3`. A value that rounds to zero gives `0.0`,
+/// not `-0.0`.
 pub fn fixed(x: f64, decimals: usize) -> String {
     without_minus(format!("{x:.decimals$}"))
 }
 
-/// Like [`fixed`], with a sign: `+1.2`, `-0.3`, `+0.0`.
+/// Like [`fixed`], but always with a sign: `+1.2`, `-0.3`, `+0.0`.
 pub fn signed(x: f64, decimals: usize) -> String {
     match without_minus(format!("{x:.decimals$}")) {
         text if text.starts_with('-') => text,
@@ -13,7 +14,7 @@ pub fn signed(x: f64, decimals: usize) -> String {
     }
 }
 
-/// Removes the minus sign of a zero.
+/// Removes the minus sign from a zero.
 fn without_minus(text: String) -> String {
     match text.strip_prefix('-') {
         Some(rest) if rest.chars().all(|c| matches!(c, '0' | '.')) => rest.to_owned(),

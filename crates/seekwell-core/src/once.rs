@@ -1,17 +1,17 @@
-//! Names that may be given once, in any notation of pairs. A duplicate is reported with both texts;
-//! otherwise the first or the last would win silently.
+//! Names that may be given only once, in any notation of pairs. If a name is given twice, an error
+//! shows both texts. Otherwise one of the two would be ignored silently.
 
 use std::collections::BTreeMap;
 
-/// The names given so far, each with its text.
+/// The names that were given, each with its text.
 #[derive(Clone, Debug, Default)]
 pub struct Once(BTreeMap<String, String>);
 
 impl Once {
-    /// Records that `text`, as typed, gave `name`.
+    /// Records that `name` was given in `text`, as the user typed it.
     ///
     /// # Errors
-    /// The message if the name was given before.
+    /// A message, if the name was given before.
     pub fn take(&mut self, name: &str, text: &str) -> Result<(), String> {
         match self.0.insert(name.to_owned(), text.trim().to_owned()) {
             None => Ok(()),
@@ -20,7 +20,7 @@ impl Once {
     }
 }
 
-/// The message for a name that was given by `first` and again by `second`.
+/// Returns the message for a name that was given in `first` and again in `second`.
 pub fn twice(name: &str, first: &str, second: &str) -> String {
     let second = second.trim();
     format!("`{name}` is given twice, as `{first}` and as `{second}`: leave one out")

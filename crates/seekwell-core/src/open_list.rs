@@ -1,28 +1,29 @@
-//! A list of built-in items to which a program may add at run time: the registries of schedulers,
-//! devices and workloads.
+//! A list of built-in items, to which a program can add items at run time. The registries of
+//! schedulers, devices and workloads are such lists.
 //!
-//! Items are never removed, so references stay valid, and added items live as long as the process.
-//! Reading takes a lock for a moment: suitable for the set-up of a run, not for each request.
+//! Items are never removed, so that references stay valid. Added items exist until the process
+//! ends. Each read takes a lock for a moment. So read the list when a run is set up, not for each
+//! request.
 
 use std::sync::{PoisonError, RwLock};
 
-/// The list.
+/// A list of built-in and added items.
 #[derive(Debug)]
 pub struct OpenList<T: 'static>(RwLock<&'static [T]>);
 
 impl<T: Copy> OpenList<T> {
-    /// A list of the built-in items.
+    /// Returns a list of the built-in items.
     pub const fn new(built_in: &'static [T]) -> Self {
         OpenList(RwLock::new(built_in))
     }
-    /// All items: the built-in ones, then the added ones in order.
+    /// Returns all items: first the built-in items, then the added items in order.
     pub fn all(&self) -> &'static [T] {
         *self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
-    /// Adds `item` at the end if `fits` accepts it; `fits` sees all items so far.
+    /// Adds `item` at the end, if `fits` returns `Ok`. `fits` gets all items that are in the list.
     ///
     /// # Errors
-    /// The error of `fits`.
+    /// The error that `fits` returns.
     pub fn add<E>(&self, item: T, fits: impl FnOnce(&[T]) -> Result<(), E>) -> Result<(), E> {
         let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
         fits(*all)?;

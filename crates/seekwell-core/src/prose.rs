@@ -1,8 +1,10 @@
-//! Names of schedulers in sentences. A scheduler called none would read as "nothing", so its name
-//! is quoted: "undefeated: `none`". Tables and data have the plain name.
+//! Names of schedulers in sentences. The scheduler `none` is quoted in a sentence, because readers
+//! could take its name for the word "none": "undefeated: `none`". Tables and data contain the plain
+//! name.
 
-/// A scheduler's name or label for use in a sentence. It is in backticks if it begins with the word
-/// none (`none`, `none:wbt_lat_usec=0`, `none-6.1`), else unchanged.
+/// Returns a scheduler's name or label for use in a sentence. A label that begins with the word
+/// none (`none`, `none:wbt_lat_usec=0`, `none-6.1`) is put in backticks. Other labels are returned
+/// unchanged.
 pub fn in_prose(label: &str) -> String {
     let word = label.split(|c: char| !c.is_alphanumeric()).next();
     match word.is_some_and(|w| w.eq_ignore_ascii_case("none")) {
@@ -11,7 +13,7 @@ pub fn in_prose(label: &str) -> String {
     }
 }
 
-/// [`in_prose`] of each label.
+/// Returns [`in_prose`] of each label.
 pub fn all_in_prose<S: AsRef<str>>(labels: &[S]) -> Vec<String> {
     labels.iter().map(|l| in_prose(l.as_ref())).collect()
 }

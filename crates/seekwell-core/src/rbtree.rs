@@ -1,20 +1,21 @@
-//! Intrusive, index-linked red-black trees: the ordered set that all crates use.
+//! Red-black trees that are intrusive and linked by index. All crates use them for sorted sets.
 //!
-//! Many trees share one table of nodes. Entries are indices (of requests, queues, entities); keys
-//! are stored in the node; equal keys go to the right. Insertion and removal follow the textbook
-//! algorithm (Cormen et al., *Introduction to Algorithms*) on purpose: a few decisions of CFQ and
-//! BFQ depend on the *shape* of the kernel's trees, and this algorithm gives the same shape. An
-//! augmentation (BFQ: the smallest start in a subtree) has no cost if it is `()`.
+//! Many trees share one table of nodes. Entries are indices (of requests, queues or entities). The
+//! key is stored in the node. An entry goes to the right of entries with an equal key. Insertion
+//! and removal follow the textbook algorithm (Cormen et al., *Introduction to Algorithms*), because
+//! a few decisions of CFQ and BFQ depend on the *shape* of the kernel's trees, and this algorithm
+//! gives the same shape. A node can store an augmentation of its subtree (in BFQ the smallest start
+//! time). The augmentation `()` has no cost.
 
 use std::cmp::Ordering;
 
 const NIL: u32 = u32::MAX;
 
-/// A value stored for each subtree.
+/// A value that a node stores about its subtree.
 pub trait Augment<K>: Copy + Default {
-    /// With false the compiler removes all upkeep.
+    /// If false, the compiler removes all code that updates the value.
     const ON: bool;
-    /// The value of a subtree, from its root's key and its children's values.
+    /// Returns the value of a subtree, from the key of its root and the values of its children.
     fn of(key: K, left: Option<Self>, right: Option<Self>) -> Self;
 }
 
@@ -34,7 +35,7 @@ struct Node<K, A> {
     aug: A,
 }
 
-/// One tree: root, leftmost entry and size.
+/// One tree: the root, the leftmost entry and the number of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tree {
     root: u32,
@@ -49,7 +50,7 @@ impl Default for Tree {
 }
 
 impl Tree {
-    /// An empty tree.
+    /// Returns an empty tree.
     pub const fn new() -> Self {
         Tree {
             root: NIL,
@@ -57,20 +58,20 @@ impl Tree {
             len: 0,
         }
     }
-    /// The number of entries.
+    /// Returns the number of entries.
     pub const fn len(&self) -> usize {
         self.len as usize
     }
-    /// Whether the tree is empty.
+    /// Returns true if the tree is empty.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
-    /// The entry with the smallest key (among equals, the one inserted first).
+    /// Returns the entry with the smallest key. Among equal keys, the one inserted first.
     #[inline]
     pub const fn first(&self) -> Option<u32> {
         opt(self.first)
     }
-    /// The root, for walks that depend on the shape.
+    /// Returns the root, for searches that depend on the shape.
     pub const fn root(&self) -> Option<u32> {
         opt(self.root)
     }
@@ -81,18 +82,18 @@ const fn opt(i: u32) -> Option<u32> {
     if i == NIL { None } else { Some(i) }
 }
 
-/// Where a search from the root ended.
+/// The place where a search from the root ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Descent {
     /// The tree is empty.
     Nothing,
-    /// It found an equal entry.
+    /// The search found this entry, which is equal.
     Hit(u32),
-    /// It ended below this entry.
+    /// The search ended at this entry, which has no child on the searched side.
     Last(u32),
 }
 
-/// The nodes of entries 0, 1, 2, ...; an entry is in at most one tree of a table at a time.
+/// The nodes of the entries 0, 1, 2, ... An entry is in at most one tree of a table at a time.
 #[derive(Clone, Debug)]
 pub struct Nodes<K, A = ()> {
     n: Vec<Node<K, A>>,
@@ -105,7 +106,7 @@ impl<K: Copy + PartialOrd + Default, A: Augment<K>> Default for Nodes<K, A> {
 }
 
 impl<K: Copy + PartialOrd + Default, A: Augment<K>> Nodes<K, A> {
-    /// An empty table; it grows with the highest index used.
+    /// Returns an empty table. It grows with the highest index that is used.
     pub const fn new() -> Self {
         Nodes { n: Vec::new() }
     }
@@ -130,25 +131,25 @@ impl<K: Copy + PartialOrd + Default, A: Augment<K>> Nodes<K, A> {
     fn at_mut(&mut self, i: u32) -> &mut Node<K, A> {
         &mut self.n[i as usize]
     }
-    /// Whether `i` is in a tree of this table.
+    /// Returns true if entry `i` is in a tree of this table.
     #[inline]
     pub fn linked(&self, i: u32) -> bool {
         self.n.get(i as usize).is_some_and(|x| x.linked)
     }
-    /// The key of `i`.
+    /// Returns the key of entry `i`.
     #[inline]
     pub fn key(&self, i: u32) -> K {
         self.at(i).key
     }
-    /// The value stored for the subtree under `i`.
+    /// Returns the augmentation of the subtree with root `i`.
     pub fn aug(&self, i: u32) -> A {
         self.at(i).aug
     }
-    /// Left child, for walks that depend on the shape.
+    /// Returns the left child, for searches that depend on the shape.
     pub fn left(&self, i: u32) -> Option<u32> {
         opt(self.at(i).left)
     }
-    /// Right child.
+    /// Returns the right child.
     pub fn right(&self, i: u32) -> Option<u32> {
         opt(self.at(i).right)
     }
@@ -168,7 +169,7 @@ impl<K: Copy + PartialOrd + Default, A: Augment<K>> Nodes<K, A> {
             i = self.at(i).parent;
         }
     }
-    /// Changes a key in place. The caller must ensure that the order stays the same.
+    /// Changes the key of an entry in place. The caller must ensure that the order stays the same.
     pub fn set_key(&mut self, i: u32, key: K) {
         self.at_mut(i).key = key;
         self.refresh_up(i);
@@ -212,7 +213,7 @@ impl<K: Copy + PartialOrd + Default, A: Augment<K>> Nodes<K, A> {
         self.refresh(y);
     }
 
-    /// Inserts `i` to the right of equal keys.
+    /// Inserts entry `i` to the right of entries with an equal key.
     pub fn insert(&mut self, t: &mut Tree, i: u32, key: K) {
         if i as usize >= self.n.len() {
             self.grow(i as usize);
@@ -296,7 +297,7 @@ impl<K: Copy + PartialOrd + Default, A: Augment<K>> Nodes<K, A> {
         }
     }
 
-    /// Removes `i` from `t`, which must contain it.
+    /// Removes entry `i` from tree `t`, which must contain it.
     pub fn remove(&mut self, t: &mut Tree, i: u32) {
         debug_assert!(self.at(i).linked, "entry {i} is in no tree");
         if t.first == i {
@@ -390,7 +391,7 @@ impl<K: Copy + PartialOrd + Default, A: Augment<K>> Nodes<K, A> {
         }
     }
 
-    /// In-order successor.
+    /// Returns the next entry in order.
     #[inline]
     pub fn next(&self, i: u32) -> Option<u32> {
         let mut at = self.at(i).right;
@@ -407,7 +408,7 @@ impl<K: Copy + PartialOrd + Default, A: Augment<K>> Nodes<K, A> {
         }
         opt(p)
     }
-    /// In-order predecessor.
+    /// Returns the entry before `i` in order.
     #[inline]
     pub fn prev(&self, i: u32) -> Option<u32> {
         let mut at = self.at(i).left;
@@ -424,7 +425,7 @@ impl<K: Copy + PartialOrd + Default, A: Augment<K>> Nodes<K, A> {
         }
         opt(p)
     }
-    /// The entry with the largest key (among equals, the one inserted last).
+    /// Returns the entry with the largest key. Among equal keys, the one inserted last.
     pub fn last(&self, t: &Tree) -> Option<u32> {
         let mut at = opt(t.root)?;
         while let Some(r) = self.right(at) {
@@ -432,7 +433,7 @@ impl<K: Copy + PartialOrd + Default, A: Augment<K>> Nodes<K, A> {
         }
         Some(at)
     }
-    /// The first entry with a key of at least `key`.
+    /// Returns the first entry whose key is at least `key`.
     pub fn lower_bound(&self, t: &Tree, key: K) -> Option<u32> {
         let (mut at, mut best) = (t.root, NIL);
         while at != NIL {
@@ -446,8 +447,8 @@ impl<K: Copy + PartialOrd + Default, A: Augment<K>> Nodes<K, A> {
         }
         opt(best)
     }
-    /// Searches down from the root. `side` gives the position of the target relative to an entry
-    /// (`Less`: to its left).
+    /// Searches from the root down. `side` returns the position of the target relative to an entry
+    /// (`Less`: to the left of it).
     pub fn descend(&self, t: &Tree, mut side: impl FnMut(u32, K) -> Ordering) -> Descent {
         let (mut at, mut last) = (t.root, NIL);
         while at != NIL {
@@ -461,15 +462,15 @@ impl<K: Copy + PartialOrd + Default, A: Augment<K>> Nodes<K, A> {
         }
         opt(last).map_or(Descent::Nothing, Descent::Last)
     }
-    /// The first entry with this key that a search from the root meets. Among several equal entries
-    /// the shape of the tree decides, as in the kernel.
+    /// Returns the first entry with this key that a search from the root visits. Among several
+    /// equal entries, the shape of the tree decides, as in the kernel.
     pub fn find(&self, t: &Tree, key: K) -> Option<u32> {
         match self.descend(t, |_, k| key.partial_cmp(&k).unwrap_or(Ordering::Equal)) {
             Descent::Hit(i) => Some(i),
             _ => None,
         }
     }
-    /// All entries, ascending.
+    /// Returns all entries in ascending order.
     pub fn iter<'a>(&'a self, t: &Tree) -> impl Iterator<Item = u32> + 'a {
         let mut at = t.first();
         std::iter::from_fn(move || {
@@ -536,8 +537,8 @@ mod tests {
     }
 
     proptest! {
-        /// Inserts and removals in any order agree with a sorted vector, keep the tree balanced,
-        /// and keep the augmentation correct.
+        /// After any insertions and removals, the tree agrees with a sorted vector, is balanced,
+        /// and has correct augmentations.
         #[test]
         fn agrees_with_a_sorted_vec(
             ops in proptest::collection::vec((0u32..60, 0u32..30), 0..300)

@@ -1,99 +1,100 @@
-//! Requests, which carry bios to a device, in a slab of indices.
+//! Requests, which contain bios for a device. They are stored in a table (slab) and have an index.
 //!
-//! Once the slab has reached the size of the deepest queue, nothing is allocated per request.
+//! When the table has reached the size of the deepest queue, no more memory is allocated.
 
 use crate::bio::{Bio, Flags, Op};
 use crate::ioc::{CgroupId, Era, IoPrio, IocId};
 use crate::time::Instant;
 use crate::units::{Sector, Sectors};
 
-/// Index of a request in its queue's slab. Reused after the request is freed.
+/// Index of a request in the table of its queue. It is used again after the request was freed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct RqId(pub u32);
 
 impl RqId {
-    /// The index for side tables.
+    /// Returns the index for side tables.
     pub const fn idx(self) -> usize {
         self.0 as usize
     }
 }
 
-/// Where a request is. It moves down this list; a requeue moves it back.
+/// State of a request. The state moves down this list, and a requeue moves it back.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum State {
     /// Not in use.
     #[default]
     Free,
-    /// At its submitter: being created, or on a plug list.
+    /// The submitter is creating the request, or the request is on a plug list.
     Plugged,
-    /// Inside the scheduler.
+    /// The request is in the scheduler.
     Sorted,
-    /// Left the scheduler, on a dispatch list.
+    /// The request left the scheduler and is on a dispatch list.
     Dispatched,
-    /// The driver has looked at it; no merge into it is possible.
+    /// The driver has taken the request. Nothing can be merged into it.
     Started,
-    /// The device has it.
+    /// The request is in the device.
     InFlight,
 }
 
-/// One request.
+/// A request.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Operation; all its bios have the same.
+    /// Operation, which is the same for all its bios.
     pub op: Op,
-    /// Flags of its first bio, and NOMERGE after a refused merge.
+    /// Flags of the first bio, and NOMERGE after a merge was refused.
     pub flags: Flags,
-    /// Whether it is sync, as the kernel decides from the first bio.
+    /// True if the request is sync. The kernel decides this from the first bio.
     pub sync: bool,
-    /// Where it is.
+    /// State of the request.
     pub state: State,
-    /// The elevator knows it (false: flush sequence, barrier, elevator switch).
+    /// True if the request goes through the elevator. (False for a flush sequence, for a barrier,
+    /// and during an elevator switch.)
     pub elv: bool,
     /// First sector.
     pub sector: Sector,
-    /// Length.
+    /// Length in sectors.
     pub sectors: Sectors,
-    /// Number of entries in a scatter list, summed over its bios.
+    /// Number of entries in a scatter list, the sum over all its bios.
     pub segments: u32,
     /// Io context of the first bio.
     pub ioc: IocId,
-    /// Priority in force at its creation (never class `None`).
+    /// Priority in force when the request was created; its class is never `None`.
     pub ioprio: IoPrio,
     /// Cgroup of the first bio.
     pub cgroup: CgroupId,
-    /// Number of bios in it.
+    /// Number of bios in the request.
     pub bios: u32,
-    /// The software context (CPU) that submitted it.
+    /// The software context (CPU) that submitted the request.
     pub cpu: u16,
-    /// Hardware context.
+    /// The hardware context of the request.
     pub hctx: u16,
-    /// Time of its creation; the minimum over joined requests.
+    /// Time of creation. For joined requests: the earliest of their times.
     pub start: Instant,
-    /// Time at which the driver got it.
+    /// Time at which the driver got the request.
     pub issue: Instant,
-    /// Order of allocation: the final tie-breaker.
+    /// Number in the order of allocation. It decides between otherwise equal requests.
     pub seq: u64,
     bio_first: u32,
     bio_last: u32,
 }
 
 impl Request {
-    /// The first sector after it.
+    /// Returns the first sector after the request.
     #[inline]
     pub fn end(&self) -> Sector {
         self.sector + self.sectors
     }
-    /// 0 for reads, 1 for writes.
+    /// Returns 0 for reads and 1 for writes.
     #[inline]
     pub fn dir(&self) -> usize {
         self.op.dir()
     }
-    /// Whether it is a write, discard or write-zeroes.
+    /// Returns true for a write, discard or write-zeroes.
     #[inline]
     pub fn is_write(&self) -> bool {
         self.op.is_write()
     }
-    /// Whether bios or requests may still be merged into it.
+    /// Returns true if a bio or another request may be merged into the request.
     #[inline]
     pub fn mergeable(&self) -> bool {
         let bad = Flags::NOMERGE
@@ -113,7 +114,7 @@ struct BioNode {
 
 const NIL: u32 = u32::MAX;
 
-/// The slab of requests, with the bios each carries.
+/// The table (slab) of requests, with the bios of each request.
 #[derive(Debug, Default)]
 pub struct Requests {
     rqs: Vec<Request>,
@@ -138,19 +139,19 @@ impl std::ops::IndexMut<RqId> for Requests {
 }
 
 impl Requests {
-    /// An empty slab.
+    /// Returns an empty table.
     pub fn new() -> Self {
         Self::default()
     }
-    /// Number of requests in use.
+    /// Returns the number of requests in use.
     pub fn len(&self) -> usize {
         self.rqs.len() - self.free.len()
     }
-    /// Whether no request is in use.
+    /// Returns true if no request is in use.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Number of indices used so far, in use or free: the size that a side table needs.
+    /// Returns the number of indices used so far, which is the size that a side table needs.
     pub fn capacity(&self) -> usize {
         self.rqs.len()
     }
@@ -173,11 +174,11 @@ impl Requests {
         }
     }
 
-    /// Creates a request of one bio, in state `Plugged`. `ioprio` is the priority in force.
+    /// Creates a request with one bio, in state `Plugged`. `ioprio` is the priority in force.
     pub fn alloc(&mut self, bio: Bio, ioc: IocId, ioprio: IoPrio, era: Era, now: Instant) -> RqId {
         self.alloc_arrived(bio, ioc, ioprio, era, now, now)
     }
-    /// Like [`Requests::alloc`], for a bio that arrived earlier and had to wait for a request.
+    /// Like [`Requests::alloc`], for a bio that arrived earlier and waited for a request.
     pub fn alloc_arrived(
         &mut self,
         bio: Bio,
@@ -221,7 +222,7 @@ impl Requests {
             }
         }
     }
-    /// Appends a bio; it must start where the request ends.
+    /// Adds a bio at the end. It must start where the request ends.
     pub fn append_bio(&mut self, rq: RqId, bio: Bio, now: Instant) {
         let b = self.bio_node(bio, now);
         let r = &mut self.rqs[rq.idx()];
@@ -232,7 +233,7 @@ impl Requests {
         self.bios[r.bio_last as usize].next = b;
         r.bio_last = b;
     }
-    /// Prepends a bio; it must end where the request starts.
+    /// Adds a bio at the front. It must end where the request starts.
     pub fn prepend_bio(&mut self, rq: RqId, bio: Bio, now: Instant) {
         let b = self.bio_node(bio, now);
         let r = &mut self.rqs[rq.idx()];
@@ -244,9 +245,9 @@ impl Requests {
         self.bios[b as usize].next = r.bio_first;
         r.bio_first = b;
     }
-    /// Moves the bios of `gone` to the end of `kept`; the two must touch. `gone` keeps its fields,
-    /// so that a scheduler can still look at them, but owns no bio. The start time is the minimum
-    /// of both.
+    /// Moves the bios of `gone` to the end of `kept`. The two requests must be adjacent. `gone`
+    /// keeps its fields, so that a scheduler can read them, but has no bios. The start time is the
+    /// earlier one of the two.
     pub fn join(&mut self, kept: RqId, gone: RqId) {
         let g = self.rqs[gone.idx()].clone();
         let k = &mut self.rqs[kept.idx()];
@@ -260,7 +261,7 @@ impl Requests {
         let g = &mut self.rqs[gone.idx()];
         (g.bio_first, g.bio_last, g.bios) = (NIL, NIL, 0);
     }
-    /// Its bios with their times of arrival, in ascending sector order.
+    /// Returns the bios of a request with their times of arrival, in ascending order of sectors.
     pub fn bios(&self, rq: RqId) -> impl Iterator<Item = (&Bio, Instant)> + '_ {
         let mut at = self.rqs[rq.idx()].bio_first;
         std::iter::from_fn(move || {
@@ -269,7 +270,7 @@ impl Requests {
             Some((&b.bio, b.arrived))
         })
     }
-    /// The first (lowest) bio.
+    /// Returns the bio with the lowest sector.
     pub fn first_bio(&self, rq: RqId) -> &Bio {
         &self.bios[self.rqs[rq.idx()].bio_first as usize].bio
     }
@@ -286,7 +287,7 @@ impl Requests {
         (r.bio_first, r.bio_last) = (NIL, NIL);
         self.free.push(rq.0);
     }
-    /// All requests in use, by index.
+    /// Returns all requests in use, by index.
     pub fn iter(&self) -> impl Iterator<Item = (RqId, &Request)> + '_ {
         let used = |(_, r): &(usize, &Request)| r.state != State::Free;
         self.rqs
@@ -297,16 +298,16 @@ impl Requests {
     }
 }
 
-/// A side table: data of one scheduler or driver per request (or context), grown on demand.
+/// A side table: data of a scheduler or driver for each request (or context). It grows when needed.
 #[derive(Clone, Debug, Default)]
 pub struct Side<T>(Vec<T>);
 
 impl<T: Clone + Default> Side<T> {
-    /// An empty table.
+    /// Returns an empty table.
     pub const fn new() -> Self {
         Side(Vec::new())
     }
-    /// The entry of `i`; created with its default if missing.
+    /// Returns the entry of `i`. If it does not exist, it is created with its default value.
     #[inline]
     pub fn at(&mut self, i: usize) -> &mut T {
         if i >= self.0.len() {
@@ -319,12 +320,12 @@ impl<T: Clone + Default> Side<T> {
         self.0
             .resize((i + 1).next_power_of_two().max(64), T::default());
     }
-    /// The entry of `i`, which must exist.
+    /// Returns the entry of `i`, which must exist.
     #[inline]
     pub fn get(&self, i: usize) -> &T {
         &self.0[i]
     }
-    /// The entry of `i`, if it exists.
+    /// Returns the entry of `i`, if it exists.
     pub fn try_get(&self, i: usize) -> Option<&T> {
         self.0.get(i)
     }

@@ -1,11 +1,11 @@
-//! Named random streams: every component draws from its own stream, so that an extra draw in one
-//! component changes no other component.
+//! Named random streams. Every component draws from its own stream, so that an additional draw in
+//! one component does not change the numbers of another.
 
 use rand::SeedableRng;
 pub use rand_pcg::Pcg64Mcg;
 
-/// The stream called `name` of the run with this seed. The same seed and name give the same numbers
-/// on every platform.
+/// Returns the random stream `name` of a run with this seed. The same seed and name give the same
+/// numbers on every platform.
 pub fn stream(seed: u64, name: &str) -> Pcg64Mcg {
     // FNV-1a over the name, then two rounds of SplitMix64 to spread seed and name over 128 bits.
     let mut h = 0xcbf2_9ce4_8422_2325u64;

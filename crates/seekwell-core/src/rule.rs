@@ -1,23 +1,23 @@
-//! Rules of a scheduler by name. Reasons refer to them, so that users can look them up.
+//! The rules of a scheduler. A reason contains the name of a rule, so that users can look it up.
 //!
-//! For each decision, a table of rules gives the function in the kernel's source and a sentence
-//! about the decision. The figures of a single decision are in the event's details.
+//! For each rule, a table contains the function in the kernel's source and a sentence that
+//! describes the decision. The numbers of a single decision are in the details of its event.
 
-/// A rule: its name in `explain`, its function in the kernel, and its meaning.
+/// A rule of a scheduler: its name in `explain`, its function in the kernel, and its meaning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rule {
-    /// Its name among the rules of its scheduler: lower-case words joined by hyphens,
-    /// `batch-continues`.
+    /// Name of the rule, unique in its scheduler. It consists of lower-case words with hyphens, for
+    /// example `batch-continues`.
     pub id: &'static str,
-    /// Name of its function in the kernel's source (or in the patch, for a scheduler that was never
-    /// in the kernel).
+    /// Name of the function in the kernel's source, or in the patch of a scheduler that was never
+    /// in the kernel.
     pub kernel: &'static str,
-    /// Its meaning in one sentence.
+    /// Meaning of the rule in one or two sentences.
     pub says: &'static str,
 }
 
-/// Makes a table of rules: a constant of type `&'static Rule` for each, and `RULES`, all of them in
-/// the order written. A reason that names a missing rule does not compile.
+/// Makes a table of rules: for each rule a constant of type `&'static Rule`, and `RULES` with all
+/// rules in the written order. Code that names a missing rule does not compile.
 ///
 /// ```
 /// seekwell_core::rules! {

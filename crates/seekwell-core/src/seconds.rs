@@ -1,33 +1,33 @@
-//! A run second by second, without seconds in which nothing happened.
+//! The results of a run for each second. Seconds without a completion are left out.
 
 use serde::{Deserialize, Serialize};
 
-/// The largest number of entries in a run's series: a day of work.
+/// Largest number of entries in the series of a run: one day of seconds.
 pub const SECONDS_MAX: usize = 86_400;
 
-/// One second of the run in which something completed.
+/// The results of one second of a run in which something completed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Second {
-    /// Whole seconds since the start.
+    /// Number of whole seconds since the start.
     #[serde(default)]
     pub at_s: u64,
-    /// Reads completed.
+    /// Number of reads completed.
     pub reads: u64,
-    /// Writes completed.
+    /// Number of writes completed.
     pub writes: u64,
-    /// Bytes completed.
+    /// Number of bytes completed.
     pub bytes: u64,
-    /// Sum of latencies, ns.
+    /// Sum of the latencies, ns.
     pub latency_sum_ns: u64,
     /// Largest latency, ns.
     pub latency_max_ns: u64,
 }
 
 impl Second {
-    /// The entry of this second in a series in time order, created if needed; `None` if the series
-    /// is full.
+    /// Returns the entry of this second in a series that is sorted by time, and creates it if
+    /// needed. Returns `None` if the series is full.
     pub(crate) fn of(all: &mut Vec<Second>, at_s: u64) -> Option<&mut Second> {
-        // Completions come in time order, with few exceptions.
+        // Completions are in the order of time, with few exceptions.
         let i = match all.last() {
             Some(last) if last.at_s < at_s => all.len(),
             Some(last) if last.at_s == at_s => all.len() - 1,

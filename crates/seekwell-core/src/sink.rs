@@ -1,5 +1,5 @@
-//! Targets of bios: a block queue, a stripe over queues, a virtual disk. Code above the block layer
-//! sees only this interface.
+//! The interface to which bios are submitted. A block queue, a stripe over several queues and a
+//! virtual disk implement it. Code above the block layer uses only this interface.
 
 use crate::bio::{Bio, BioId};
 use crate::cgroup::{IoCostModel, IoCostQos, IoMaxLimits};
@@ -10,118 +10,121 @@ use crate::time::Instant;
 /// The completion of a bio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BioDone {
-    /// The bio's id.
+    /// Id of the bio.
     pub id: BioId,
     /// Time of the completion.
     pub at: Instant,
-    /// The bio failed.
+    /// True if the bio failed.
     pub error: bool,
 }
 
-/// Messages to a queue besides bios.
+/// Messages to a queue, apart from bios.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
-    /// The task opens a plug: its requests collect until the task closes the plug.
+    /// The task opens a plug. Its requests are collected until the task closes the plug.
     Plug(TaskId),
     /// The task closes its plug.
     Unplug(TaskId),
-    /// The task goes to sleep: a worker flushes its plug.
+    /// The task goes to sleep. A worker then flushes its plug.
     Sleep(TaskId),
     /// The last task of the io context exits.
     Exit(TaskId),
-    /// The task is held because too much memory is dirty (`balance_dirty_pages`).
+    /// The task must wait because too much memory is dirty (`balance_dirty_pages`).
     DirtySleep(TaskId),
-    /// ioprio_set on the task.
+    /// The task's priority was set with ioprio_set.
     Prio(TaskId, IoPrio),
-    /// Nice value and CPU policy of the task changed (or are set before its first bio).
+    /// Nice value and CPU policy of the task, before its first bio or after a change.
     Nice(TaskId, i8, crate::ioc::Policy),
     /// The task moved to another cgroup.
     Cgroup(TaskId, CgroupId),
-    /// `task` shares the io context of the second one (CLONE_IO).
+    /// The first task shares the io context of the second task (CLONE_IO).
     Share(TaskId, TaskId),
-    /// A cgroup's weight.
+    /// The weight of a cgroup was written.
     Weight(CgroupId, u32),
-    /// Weight of a cgroup's own tasks against its children (blkio.leaf_weight of 3.8 and later).
+    /// The weight of a cgroup's own tasks against its child cgroups was written (blkio.leaf_weight,
+    /// 3.8 and later).
     LeafWeight(CgroupId, u32),
-    /// A cgroup is created under a parent.
+    /// The first cgroup was created below the second one.
     CgroupNew(CgroupId, CgroupId),
-    /// A cgroup is removed.
+    /// A cgroup was removed.
     CgroupGone(CgroupId),
-    /// A cgroup's `io.latency` for this device is written: the target in us, or none.
+    /// A cgroup's `io.latency` for this device was written: the target in us, or none.
     IoLatency(CgroupId, Option<u64>),
-    /// A cgroup's `io.weight`, 1 to 10,000.
+    /// A cgroup's `io.weight` was written, 1 to 10,000.
     IoWeight(CgroupId, u32),
-    /// The root's `io.cost.qos` for this device is written.
+    /// The root's `io.cost.qos` for this device was written.
     IoCostQos(IoCostQos),
-    /// The root's `io.cost.model` for this device is written.
+    /// The root's `io.cost.model` for this device was written.
     IoCostModel(IoCostModel),
-    /// A cgroup's `io.max` for this device is written.
+    /// A cgroup's `io.max` for this device was written.
     IoMax(CgroupId, IoMaxLimits),
 }
 
-/// The scheduler's cost to the submitter since the last query.
+/// CPU work of the scheduler since the last query. The task that submits is charged for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SchedulerWork {
     /// Number of inserted requests.
     pub requests: u32,
     /// Instructions per request, from insertion to completion.
     pub instructions: u32,
-    /// The part of these instructions that a queue without order would also need.
+    /// The part of these instructions that a queue without any order would need too.
     pub fifo_instructions: u32,
-    /// The lock that is held meanwhile: 0 for the queue's own, else a hardware queue's; `None` for
-    /// no lock.
+    /// The lock that is held during the work. 0 is the lock of the queue, `n + 1` is the lock of
+    /// hardware queue `n`, `None` is no lock.
     pub lock: Option<u16>,
 }
 
-/// Accepts bios and returns completions.
+/// An object that accepts bios and returns their completions.
 ///
-/// Times never decrease. A bio never completes inside `submit`: completions come from
-/// [`BioSink::advance`], at their own times, in order.
+/// Times never decrease. A bio does not complete inside `submit`. [`BioSink::advance`] returns
+/// completions in order, each with its own time.
 pub trait BioSink {
-    /// Takes a bio at `now`.
+    /// Submits a bio at `now`.
     fn submit(&mut self, now: Instant, bio: Bio);
-    /// Like `submit`, for a bio that its program would have submitted at `asked` if it had not
-    /// slept for the request of an earlier bio. The difference matters only for latencies.
+    /// Like `submit`, for a bio that was delayed: the program would have submitted it at `asked`,
+    /// but slept because of an earlier bio that waited for a request. Only latencies depend on
+    /// `asked`.
     fn submit_asked(&mut self, now: Instant, asked: Instant, bio: Bio) {
         let _ = asked;
         self.submit(now, bio);
     }
-    /// The earliest time at which the sink changes by itself.
+    /// Returns the earliest time at which the state changes without a call; `None` if it does not.
     fn next_event(&self) -> Option<Instant>;
-    /// Runs up to `to`, inclusive, and appends completions in time order. The caller advances from
-    /// event to event, so that its answers to completions arrive in time.
+    /// Runs up to time `to`, inclusive, and appends completions in the order of time. The caller
+    /// must advance from one event to the next, so that it can react to each completion in time.
     fn advance(&mut self, to: Instant, out: &mut Vec<BioDone>);
-    /// Sends the sink a message; composites pass it to all members.
+    /// Sends a message. A sink with several members passes the message to all of them.
     fn control(&mut self, now: Instant, what: Control);
-    /// The first sector after the end.
+    /// Returns the first sector after the end.
     fn capacity(&self) -> crate::units::Sector;
-    /// Whether a writer or reader should back off (legacy congestion).
+    /// Returns true if a task that writes (or reads) should wait a moment (congestion of the legacy
+    /// layer).
     fn congested(&self, write: bool) -> bool {
         let _ = write;
         false
     }
-    /// Whether `task` sleeps because no request is free; further bios of this task queue up. A
-    /// program stops at that point, so a model of programs checks this after each bio, and again
-    /// after each event.
+    /// Returns true if `task` sleeps because no request is free. Further bios of this task are then
+    /// queued. A program stops at that point, so a model of programs must check this after each bio
+    /// and after each event.
     fn waits(&self, task: TaskId) -> bool {
         let _ = task;
         false
     }
-    /// Turns the counting of scheduler work on or off. Nothing is counted if no part of the sink
-    /// charges for it.
+    /// Turns the counting of scheduler work on or off. If no part of the sink charges for the work,
+    /// nothing is counted.
     fn count_work(&mut self, counts: bool) {
         let _ = counts;
     }
-    /// The scheduler's work since the last call, if it is counted here.
+    /// Returns the scheduler's work since the last call, if it is counted.
     fn take_work(&mut self) -> Option<SchedulerWork> {
         None
     }
-    /// Sends the events here and below to a stream; `None` ends this. Listening changes nothing
-    /// else.
+    /// Sends the events of this sink and its members to a stream. `None` ends this. Events do not
+    /// change the results.
     fn listen(&mut self, tap: Option<&Tap>) {
         let _ = tap;
     }
-    /// Appends snapshots of the contents here and below, with ages as of `now`.
+    /// Appends snapshots of this sink and its members. Ages are relative to `now`.
     fn snapshot(&self, now: Instant, out: &mut Vec<Snapshot>) {
         let _ = (now, out);
     }

@@ -1,19 +1,19 @@
-//! Prefetching: requests memory that is needed soon.
+//! Prefetch: asks the processor for memory that will be needed soon.
 //!
-//! A modelled machine has hundreds of thousands of inodes and millions of pages, each touched
-//! rarely. A third of the time of such a run was spent waiting for a few cache lines that were
-//! known one step earlier.
+//! A modelled machine has hundreds of thousands of inodes and millions of pages, and accesses each
+//! of them rarely. A run spent a third of its time waiting for a few cache lines whose addresses
+//! were known one step earlier.
 
-/// Prefetches the cache line at which a value begins. This changes only timing. It does nothing on
-/// processors for which the standard library has no prefetch.
+/// Prefetches the cache line that contains the start of a value. Only the timing changes. On
+/// processors for which the standard library has no prefetch, the function does nothing.
 #[inline]
 #[allow(unsafe_code)]
 pub fn soon<T>(what: &T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: prefetches the target of a reference; a prefetch never faults. Measured: without
-        // it, three loads take a third of blogbench's time.
+        // SAFETY: this prefetches the target of a reference, and a prefetch never faults. Without
+        // the prefetch, three loads were measured to take a third of blogbench's time.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(what).cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
@@ -24,7 +24,7 @@ pub fn soon<T>(what: &T) {
 mod tests {
     use super::*;
 
-    /// For Miri: accepts any reference and leaves its target unchanged.
+    /// The function accepts any reference and leaves its target unchanged. Miri runs this test.
     #[test]
     fn what_is_asked_for_stays_as_it_is() {
         let many: Vec<u64> = (0..100).collect();

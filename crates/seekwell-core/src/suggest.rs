@@ -1,25 +1,27 @@
-//! "Did you mean": the known names nearest to an unknown one, for every registry of names.
+//! "Did you mean": finds the known names that are nearest to an unknown name, for all registries of
+//! names.
 //!
-//! Case, `-`, `_`, `.` and blanks are ignored. In order of preference: the same letters; a name
-//! known by an alias; a name that begins with the typed text; a name a few typing errors away (a
-//! letter wrong, missing, extra, or two swapped); a name that contains the text. Not modelled:
-//! sounds, keyboards.
+//! Case, `-`, `_`, `.` and blanks are ignored. The order of preference is: a name with the same
+//! letters; a name with a known alias; a name that begins with the typed text; a name with a few
+//! typing errors (a letter that is wrong, missing, additional or swapped with the next one); a name
+//! that contains the text. Names that sound alike and neighbouring keys are not considered.
 
 use crate::prose::all_in_prose;
 use strsim::osa_distance;
 
-/// The largest number of suggested names.
+/// Largest number of names in a suggestion.
 const MOST: usize = 3;
-/// Rank of a name that contains the typed text: after all names with allowed typing errors.
+/// Rank of a name that contains the typed text. It is greater than the rank of any allowed number
+/// of typing errors.
 const CONTAINS: usize = 100;
 
-/// Letters and digits only, in lower case.
+/// Returns the letters and digits of a name, in lower case.
 fn fold(name: &str) -> String {
     let letters = name.chars().filter(|c| !matches!(c, '-' | '_' | '.' | ' '));
     letters.flat_map(char::to_lowercase).collect()
 }
 
-/// Number of typing errors allowed in a name of this many letters.
+/// Returns the number of typing errors that are allowed in a name of this many letters.
 fn slips(letters: usize) -> usize {
     match letters {
         0..=2 => 0,
@@ -29,7 +31,7 @@ fn slips(letters: usize) -> usize {
     }
 }
 
-/// Distance of a name from the typed text (both folded); `None` if it is too far.
+/// Returns the rank of a name for the typed text (both folded). `None` if the name is not similar.
 fn rank(asked: &str, name: &str) -> Option<usize> {
     if asked == name {
         return Some(0);
@@ -45,8 +47,8 @@ fn rank(asked: &str, name: &str) -> Option<usize> {
     (short >= 3 && name.contains(asked)).then_some(CONTAINS)
 }
 
-/// The names of `known` that a user who typed `asked` may have meant, best first, at most three. An
-/// alias counts as the name beside it.
+/// Returns the names in `known` that a user who typed `asked` may have meant. The best comes first;
+/// there are at most three. An alias stands for the name next to it.
 pub fn nearest<'a>(
     asked: &str,
     known: impl IntoIterator<Item = &'a str>,
@@ -63,7 +65,7 @@ pub fn nearest<'a>(
         .collect();
     let names = known.into_iter();
     found.extend(names.filter_map(|k| Some((rank(&asked, &fold(k))?, k))));
-    // Stable sort: among equals, the one listed first in its registry.
+    // The sort is stable: among names of equal rank, the order of the registry is kept.
     found.sort_by_key(|f| f.0);
     let best = found.first().map_or(0, |f| f.0);
     let mut out: Vec<&str> = Vec::new();
@@ -75,7 +77,7 @@ pub fn nearest<'a>(
     out
 }
 
-/// "did you mean `cfq`?", or "did you mean `a` or `b`?"; `None` if nothing is near.
+/// Returns "did you mean `cfq`?" or "did you mean `a` or `b`?". `None` if no name is similar.
 pub fn did_you_mean<'a>(
     asked: &str,
     known: impl IntoIterator<Item = &'a str>,
@@ -84,7 +86,7 @@ pub fn did_you_mean<'a>(
     question(&nearest(asked, known, aliases))
 }
 
-/// The question for names chosen in another way; `None` if there are no names.
+/// Returns the question for names that were chosen in another way. `None` if there are no names.
 pub fn question(names: &[&str]) -> Option<String> {
     let quoted: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
     let (last, before) = quoted.split_last()?;
@@ -95,8 +97,8 @@ pub fn question(names: &[&str]) -> Option<String> {
     })
 }
 
-/// The text after "there is no such ...; ": the suggestion and the command that lists all names, or
-/// all names if nothing is near.
+/// Returns the text that follows "there is no such ...; ". It is a suggestion and the command that
+/// lists all names, or all names if none is similar.
 pub fn remedy<'a>(
     asked: &str,
     known: &[&'a str],

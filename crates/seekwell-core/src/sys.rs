@@ -1,14 +1,14 @@
-//! Parts of the system-call interface that programs, the modelled kernel and a real host share:
+//! The parts of the system-call interface that programs, the modelled kernel and a real host share:
 //! error numbers, open flags, advice, file attributes.
 
 use crate::time::Nanos;
 use std::fmt;
 
-/// An error number as Linux defines it (`errno(3)`, generic numbering). It can hold any number that
-/// a host returns; the common ones have names.
+/// An error number of Linux (`errno(3)`, generic numbering). It can be any number that a host
+/// returns. The common numbers have names.
 ///
-/// It is as wide as a call's normal result, so that both use the same register; a narrower type
-/// would pass each result through memory.
+/// The number has the same size as the normal result of a call, so that both use the same register.
+/// With a smaller type, each result would go through memory.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Errno(pub i64);
 
@@ -16,14 +16,14 @@ macro_rules! errnos {
     ($($(#[$m:meta])* $name:ident = $n:literal, $text:literal;)*) => {
         impl Errno {
             $($(#[$m])* pub const $name: Errno = Errno($n);)*
-            /// The symbolic name, if it has one here.
+            /// Returns the symbolic name, if the number has one in this list.
             pub const fn name(self) -> Option<&'static str> {
                 match self.0 {
                     $($n => Some(stringify!($name)),)*
                     _ => None,
                 }
             }
-            /// The error in words, for messages.
+            /// Returns the error in words, for messages.
             pub const fn text(self) -> &'static str {
                 match self.0 {
                     $($n => $text,)*
@@ -90,7 +90,7 @@ impl fmt::Debug for Errno {
     }
 }
 impl Errno {
-    /// The value for the host's own functions.
+    /// Returns the number in the type of the host's own functions.
     pub const fn host(self) -> i32 {
         self.0 as i32
     }
@@ -104,26 +104,28 @@ impl fmt::Display for Errno {
 impl std::error::Error for Errno {}
 
 bitflags::bitflags! {
-    /// How a file is opened (`open(2)`). Files are readable and writable unless `RDONLY` is set.
+    /// Flags with which a file is opened (`open(2)`). A file can be read and written unless
+    /// `RDONLY` is set.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     pub struct OpenFlags: u16 {
-        /// Bypasses the page cache (O_DIRECT).
+        /// Reads and writes bypass the page cache (O_DIRECT).
         const DIRECT = 1;
-        /// Each write is followed by an fsync (O_SYNC).
+        /// Each write includes an fsync (O_SYNC).
         const SYNC = 1 << 1;
-        /// Each write is followed by an fdatasync (O_DSYNC).
+        /// Each write includes an fdatasync (O_DSYNC).
         const DSYNC = 1 << 2;
-        /// Created if it does not exist (O_CREAT).
+        /// The file is created if it does not exist (O_CREAT).
         const CREATE = 1 << 3;
-        /// With `CREATE`: it must not exist (O_EXCL).
+        /// With `CREATE`: opening fails if the file exists (O_EXCL).
         const EXCL = 1 << 4;
-        /// Truncated to length 0 (O_TRUNC).
+        /// The file is truncated to length 0 (O_TRUNC).
         const TRUNC = 1 << 5;
-        /// Writes go to the end (O_APPEND).
+        /// Writes append to the file (O_APPEND).
         const APPEND = 1 << 6;
-        /// Read only: a device or file that must not be written (O_RDONLY).
+        /// The file is opened for reading only, because the device or file must not be written
+        /// (O_RDONLY).
         const RDONLY = 1 << 7;
-        /// A directory, for `fsync` of its entries (O_DIRECTORY).
+        /// The file is a directory, opened for an `fsync` of its entries (O_DIRECTORY).
         const DIRECTORY = 1 << 8;
     }
 }
@@ -132,11 +134,11 @@ bitflags::bitflags! {
     /// Steps of `sync_file_range(2)`, in this order.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     pub struct SyncRange: u8 {
-        /// Wait for writes already in progress.
+        /// Wait for writes that have already started.
         const WAIT_BEFORE = 1;
-        /// Start writing dirty pages.
+        /// Start to write dirty pages.
         const WRITE = 1 << 1;
-        /// Wait for the started writes.
+        /// Wait for these writes.
         const WAIT_AFTER = 1 << 2;
     }
 }
@@ -144,39 +146,39 @@ bitflags::bitflags! {
 /// Hints of `posix_fadvise(2)`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Advice {
-    /// Default read-ahead.
+    /// The default read-ahead.
     Normal,
-    /// No read-ahead for this open file.
+    /// No read-ahead.
     Random,
-    /// Twice the read-ahead.
+    /// A read-ahead of twice the default size.
     Sequential,
-    /// Start reading the range.
+    /// Start to read the range.
     WillNeed,
-    /// Start writing the range if it is dirty, and drop its clean pages.
+    /// Start to write the dirty pages of the range, and drop its clean pages.
     DontNeed,
 }
 
-/// Read or write access to a mapping.
+/// An access to a memory mapping.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Access {
-    /// A load.
+    /// A load from memory.
     Read,
-    /// A store.
+    /// A store to memory.
     Write,
 }
 
 /// File attributes from `stat(2)`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stat {
-    /// Length, bytes.
+    /// Length in bytes.
     pub len: u64,
-    /// Space allocated, bytes.
+    /// Allocated space in bytes.
     pub allocated: u64,
-    /// It is a directory.
+    /// True for a directory.
     pub dir: bool,
     /// Inode number.
     pub ino: u64,
-    /// Last change of the contents, measured from the beginning of the run.
+    /// Time of the last change of the contents, since the run began.
     pub mtime: Nanos,
 }
 

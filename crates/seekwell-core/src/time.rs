@@ -1,7 +1,8 @@
-//! Time: integer nanoseconds, and the kernel's tick on top of them.
+//! Time in integer nanoseconds, and the kernel's tick.
 //!
-//! Every clock starts at [`Instant::START`], 1000 s after "boot", so that a time of zero is long
-//! ago, as on a running machine. (Schedulers compare with a "last time" that is initially "never".)
+//! Every clock starts at [`Instant::START`], which is 1000 s after the modelled boot. So a time of
+//! 0 is long ago, as on a running machine. (Schedulers compare with times that are initially 0 and
+//! mean "never".)
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
@@ -18,29 +19,29 @@ pub const NSEC_PER_USEC: u64 = 1_000;
 pub struct Nanos(pub u64);
 
 impl Nanos {
-    /// The zero duration.
+    /// A duration of zero.
     pub const ZERO: Nanos = Nanos(0);
-    /// From whole microseconds.
+    /// Returns a duration of `us` microseconds.
     pub const fn from_us(us: u64) -> Self {
         Nanos(us * NSEC_PER_USEC)
     }
-    /// From whole milliseconds.
+    /// Returns a duration of `ms` milliseconds.
     pub const fn from_ms(ms: u64) -> Self {
         Nanos(ms * NSEC_PER_MSEC)
     }
-    /// From whole seconds.
+    /// Returns a duration of `s` seconds.
     pub const fn from_secs(s: u64) -> Self {
         Nanos(s * NSEC_PER_SEC)
     }
-    /// In seconds, for printing.
+    /// Returns the duration in seconds, for output.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / NSEC_PER_SEC as f64
     }
-    /// In milliseconds, for printing.
+    /// Returns the duration in milliseconds, for output.
     pub fn as_ms_f64(self) -> f64 {
         self.0 as f64 / NSEC_PER_MSEC as f64
     }
-    /// Whole microseconds, truncated.
+    /// Returns the number of whole microseconds, rounded down.
     pub const fn as_us(self) -> u64 {
         self.0 / NSEC_PER_USEC
     }
@@ -63,19 +64,19 @@ impl AddAssign for Nanos {
 pub struct Instant(pub u64);
 
 impl Instant {
-    /// The start of every experiment: the machine has been up for 1000 s.
+    /// The start of every run: 1000 s after boot.
     pub const START: Instant = Instant(1000 * NSEC_PER_SEC);
-    /// The last instant at which an experiment may start anything: 292 years, the range of a signed
-    /// count of nanoseconds. Work in progress then has the same time again to end.
+    /// The last instant at which a run may start anything: 292 years, the range of a signed number
+    /// of nanoseconds. Work that is in progress then can last for the same time again.
     pub const LAST: Instant = Instant(i64::MAX as u64);
-    /// Later than any other instant.
+    /// An instant later than all others.
     pub const FAR: Instant = Instant(u64::MAX);
 
-    /// `ns` nanoseconds into the experiment.
+    /// Returns the instant `ns` nanoseconds after the start.
     pub const fn at_ns(ns: u64) -> Self {
         Instant(Self::START.0.saturating_add(ns))
     }
-    /// `us` microseconds into the experiment.
+    /// Returns the instant `us` microseconds after the start.
     pub const fn at_us(us: u64) -> Self {
         Instant(
             Self::START
@@ -83,11 +84,11 @@ impl Instant {
                 .saturating_add(us.saturating_mul(NSEC_PER_USEC)),
         )
     }
-    /// Nanoseconds since the experiment began (0 before it).
+    /// Returns the number of nanoseconds since the start; 0 for an instant before the start.
     pub const fn since_start(self) -> u64 {
         self.0.saturating_sub(Self::START.0)
     }
-    /// Time from `earlier` to here; zero if `earlier` is later.
+    /// Returns the time from `earlier` to this instant; zero if `earlier` is later.
     pub const fn since(self, earlier: Instant) -> Nanos {
         Nanos(self.0.saturating_sub(earlier.0))
     }
@@ -106,37 +107,38 @@ impl Sub<Instant> for Instant {
     }
 }
 impl fmt::Display for Instant {
-    /// Milliseconds since the experiment began, to the microsecond.
+    /// Writes the milliseconds since the start, with three decimals.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let us = self.since_start() / NSEC_PER_USEC;
         write!(f, "{}.{:03}", us / 1000, us % 1000)
     }
 }
 
-/// The tick, which converts wall time to jiffies.
+/// The kernel's tick, which converts time to jiffies.
 ///
-/// `hz` is CONFIG_HZ (100, 250, 300 or 1000). `phase` shifts the tick against the clock, in
-/// nanoseconds below one tick, so that "submitted just before or just after a tick" can be studied.
+/// `hz` is CONFIG_HZ (100, 250, 300 or 1000). `phase` shifts the tick against the clock; it is
+/// shorter than one tick. So runs can compare a submission just before a tick with one just after
+/// it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TickClock {
-    /// Ticks a second.
+    /// Number of ticks per second.
     pub hz: u32,
-    /// Added to the clock before the division into ticks.
+    /// Time that is added to the clock before it is divided into ticks.
     pub phase: Nanos,
 }
 
 impl TickClock {
-    /// A tick in phase with the clock.
+    /// Returns a tick that has no phase shift.
     pub const fn new(hz: u32) -> Self {
         TickClock {
             hz,
             phase: Nanos::ZERO,
         }
     }
-    /// The jiffy that contains `t`.
+    /// Returns the jiffy that contains `t`.
     pub const fn jiffies(&self, t: Instant) -> u64 {
-        // Half a year fits into 64 bits, where a division takes a tenth of the time of a 128-bit
-        // one.
+        // Values up to half a year fit into 64 bits. A 64-bit division takes a tenth of the time of
+        // a 128-bit division.
         if let Some(since) = t.0.checked_add(self.phase.0)
             && let Some(ticks) = since.checked_mul(self.hz as u64)
         {
@@ -144,21 +146,22 @@ impl TickClock {
         }
         ((t.0 as u128 + self.phase.0 as u128) * self.hz as u128 / NSEC_PER_SEC as u128) as u64
     }
-    /// The jiffy that contains `t`, and an instant up to which it surely lasts: its end, or earlier
-    /// by up to half of its remaining time. This avoids a division by a variable.
+    /// Returns the jiffy that contains `t`, and an instant up to which the jiffy lasts at least.
+    /// This instant is the end of the jiffy, or earlier by at most half of its remaining time,
+    /// because it is computed without a division by a variable.
     pub const fn jiffy_at(&self, t: Instant) -> (u64, Instant) {
         if let Some(since) = t.0.checked_add(self.phase.0)
             && let Some(ticks) = since.checked_mul(self.hz as u64)
         {
             let j = ticks / NSEC_PER_SEC;
             let left = NSEC_PER_SEC - ticks % NSEC_PER_SEC;
-            // The smallest power of two that is at least `hz`.
+            // `1 << shift` is the smallest power of two that is at least `hz`.
             let shift = u32::BITS - self.hz.saturating_sub(1).leading_zeros();
             return (j, Instant(t.0.saturating_add(left >> shift)));
         }
         (self.jiffies(t), t)
     }
-    /// The first instant of jiffy `j`.
+    /// Returns the first instant of jiffy `j`.
     pub const fn start_of(&self, j: u64) -> Instant {
         let ns = match j.checked_mul(NSEC_PER_SEC) {
             Some(scaled) => scaled.div_ceil(self.hz as u64),
@@ -166,11 +169,11 @@ impl TickClock {
         };
         Instant(ns.saturating_sub(self.phase.0))
     }
-    /// Milliseconds to jiffies, rounded up, as the kernel's `msecs_to_jiffies`.
+    /// Converts milliseconds to jiffies, rounded up, like the kernel's `msecs_to_jiffies`.
     pub const fn from_ms(&self, ms: u64) -> u64 {
         (ms as u128 * self.hz as u128).div_ceil(1000) as u64
     }
-    /// Jiffies to milliseconds, as the kernel's `jiffies_to_msecs`.
+    /// Converts jiffies to milliseconds, like the kernel's `jiffies_to_msecs`.
     pub const fn to_ms(&self, j: u64) -> u64 {
         (j as u128 * 1000 / self.hz as u128) as u64
     }

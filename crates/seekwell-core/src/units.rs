@@ -1,12 +1,13 @@
-//! Addresses and lengths in 512-byte sectors, as distinct types.
+//! Addresses and lengths in 512-byte sectors. They are different types.
 
 use std::fmt;
 use std::ops::Add;
 
-/// Bytes in a sector, on every device (the kernel's unit, independent of the physical sector).
+/// Bytes in a sector. The unit is the same for all devices (the kernel's unit) and does not depend
+/// on the physical sector size.
 pub const SECTOR_BYTES: u64 = 512;
 
-/// An address: 512-byte sectors from the start of the device.
+/// An address: the number of 512-byte sectors from the start of the device.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Sector(pub u64);
 
@@ -15,13 +16,13 @@ pub struct Sector(pub u64);
 pub struct Sectors(pub u32);
 
 impl Sector {
-    /// Unsigned distance between two addresses, in sectors.
+    /// Returns the distance between two addresses, in sectors, without sign.
     pub const fn distance(self, o: Sector) -> u64 {
         self.0.abs_diff(o.0)
     }
 }
 impl Sectors {
-    /// Length in bytes.
+    /// Returns the length in bytes.
     pub const fn bytes(self) -> u64 {
         self.0 as u64 * SECTOR_BYTES
     }

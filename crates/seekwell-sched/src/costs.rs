@@ -1,12 +1,13 @@
-//! CPU cost of each scheduler: the instructions that Seekwell's own code executes for one request
-//! from insertion to completion, with 32 requests queued by 8 processes.
+//! CPU cost of each scheduler: the number of instructions that Seekwell's own code executes for one
+//! request, from insertion to completion, while 8 processes have 32 requests queued.
 //!
-//! The numbers are measured with callgrind (`seekwell-bench gate`); a test in that crate compares
-//! them with its file. They are for the default versions; other versions cost the same. The numbers
-//! leave out two effects: the growth with the queue length (with 4,096 requests queued, up to a
-//! fifth more or less), and work in the kernel that Seekwell does not need to do.
+//! The numbers were measured with callgrind (`seekwell-bench gate`) for the default version of each
+//! scheduler. A test in `seekwell-bench` compares them with the stored results of the measurement.
+//! Other versions are assumed to cost the same. The numbers leave out two effects. With 4,096
+//! requests queued, the cost changes by up to 20 % in either direction. The kernel also does work
+//! that Seekwell does not need to do.
 
-/// Instructions per request, by the kernel's name of the scheduler.
+/// Instructions per request; the key is the kernel's name of the scheduler.
 pub const INSTRUCTIONS: &[(&str, u32)] = &[
     ("adios", 1513),
     ("anticipatory", 1671),
@@ -26,7 +27,7 @@ pub const INSTRUCTIONS: &[(&str, u32)] = &[
     ("zen", 673),
 ];
 
-/// The instructions per request of a scheduler; `None` if not measured.
+/// Returns the instructions per request of a scheduler; `None` if they were not measured.
 pub fn instructions(name: &str) -> Option<u32> {
     let found = INSTRUCTIONS.iter().find(|c| c.0 == name);
     found.map(|c| c.1)

@@ -1,8 +1,9 @@
-//! The scheduler's view of the outside: time, requests, contexts, facts about the queue, and the
-//! means to act (emit, arm, kick, run, give a reason).
+//! The context of a scheduler ([`Cx`]). The scheduler reads the time, the requests, the io contexts
+//! and facts about the queue from it. The scheduler acts through it: it emits requests, arms
+//! timers, asks for a run of the queue, and gives reasons.
 //!
-//! A layer owns one `Cx` next to its scheduler and passes it to every call. Requests, contexts and
-//! the dispatch list live in `Cx`, so nothing is copied and nothing is allocated per request.
+//! A layer owns one `Cx` for its scheduler and passes it to every call. Requests, io contexts and
+//! the dispatch list are stored in `Cx`, so that nothing is copied or allocated for each request.
 
 use crate::dispatch::DispatchList;
 use crate::merge::MergeIndex;
@@ -12,20 +13,20 @@ use seekwell_core::{
 };
 use std::collections::BTreeMap;
 
-/// The number of timers that a scheduler may have at once.
+/// The largest number of timers of a scheduler.
 pub const TIMER_SLOTS: usize = 4;
 
-/// A timer of a scheduler: its number, below [`TIMER_SLOTS`], and its name.
+/// A timer of a scheduler: a number below [`TIMER_SLOTS`] and a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Slot {
-    /// The number passed to [`crate::Scheduler::timer`].
+    /// The number that [`crate::Scheduler::timer`] receives.
     pub number: u8,
-    /// The kernel's name of the timer or of its function, for events.
+    /// The kernel's name of the timer or of its function, used in events.
     pub name: &'static str,
 }
 
 impl Slot {
-    /// A timer with a name.
+    /// Returns a timer with a number and a name.
     pub const fn new(number: u8, name: &'static str) -> Self {
         Slot { number, name }
     }
@@ -43,10 +44,10 @@ impl PartialEq<Slot> for u8 {
     }
 }
 
-/// How [`Cx::emit`] places a request on the dispatch list.
+/// The place on the dispatch list where [`Cx::emit`] puts a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Emit {
-    /// At the end (`elv_dispatch_add_tail`); becomes the boundary.
+    /// At the end. The request becomes the boundary (`elv_dispatch_add_tail`).
     Tail,
     /// In one-way sector order (`elv_dispatch_sort`).
     Sorted,
@@ -54,37 +55,38 @@ pub enum Emit {
     Head,
 }
 
-/// The queue as its sysfs files show it, and its kernel generation.
+/// The facts about a queue: the values of its sysfs files, and its kernel generation.
 #[derive(Clone, Debug)]
 pub struct QueueFacts {
-    /// Kernel generation: it decides what "is sync" means, and details of old elevators.
+    /// Kernel generation. It decides which bios are sync, and details of old elevators.
     pub era: Era,
-    /// queue/rotational.
+    /// The value of queue/rotational.
     pub rotational: bool,
-    /// Commands that the driver takes at once.
+    /// Number of commands that the driver takes at once.
     pub depth: u32,
-    /// queue/nr_requests: the size of each pool (legacy), or the scheduler tags per hardware queue
-    /// (blk-mq).
+    /// The value of queue/nr_requests: the size of each request pool (legacy), or the number of
+    /// scheduler tags per hardware queue (blk-mq).
     pub nr_requests: u32,
-    /// Hardware contexts.
+    /// Number of hardware contexts.
     pub hctxs: u16,
-    /// Software contexts (CPUs).
+    /// Number of software contexts (CPUs).
     pub cpus: u16,
-    /// queue/max_sectors_kb, in sectors.
+    /// The value of queue/max_sectors_kb, converted to sectors.
     pub max_sectors: Sectors,
-    /// queue/max_segments: entries of the driver's scatter list. `u32::MAX` if the list is as long
-    /// as the largest request, or if `max_sectors` already accounts for it.
+    /// The value of queue/max_segments: the number of entries of the driver's scatter list.
+    /// `u32::MAX` means that the list is long enough for the largest request, or that `max_sectors`
+    /// already contains this limit.
     pub max_segments: u32,
-    /// queue/nomerges: 0, 1, 2.
+    /// The value of queue/nomerges: 0, 1 or 2.
     pub nomerges: u8,
-    /// The driver can stop a write and return it (only then are urgent requests useful).
+    /// True if the driver can stop a write and return it. Only then are urgent requests useful.
     pub can_stop: bool,
     /// Name of the device, for messages.
     pub name: String,
 }
 
 impl QueueFacts {
-    /// The hardware context that serves a CPU. CPUs form even, contiguous groups.
+    /// Returns the hardware context that serves a CPU. CPUs form equal, contiguous groups.
     #[inline]
     pub const fn hctx_of(&self, cpu: u16) -> u16 {
         // Most devices have one hardware context; this test avoids two divisions.
@@ -94,8 +96,8 @@ impl QueueFacts {
         let cpus = if self.cpus == 0 { 1 } else { self.cpus as u32 };
         ((cpu as u32 % cpus) * self.hctxs as u32 / cpus) as u16
     }
-    /// A rotational disk of depth 1 with a 4.0 kernel that merges up to 1024 sectors. The worked
-    /// examples use it.
+    /// Returns the facts of the worked examples: a rotational disk of depth 1 that merges up to
+    /// 1024 sectors (the limit of a 4.0 kernel), in block layer `era`.
     pub fn example(era: Era) -> Self {
         QueueFacts {
             era,
@@ -113,16 +115,16 @@ impl QueueFacts {
     }
 }
 
-/// A cgroup as a queue sees it.
+/// A cgroup, with the settings that a queue uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cgroup {
-    /// The parent; the root is its own parent.
+    /// The parent cgroup. The root is its own parent.
     pub parent: CgroupId,
-    /// The value written to the controller's file; `None`: the scheduler's default.
+    /// The weight written to the controller's file; `None`: the scheduler's default.
     pub weight: Option<u32>,
-    /// blkio.leaf_weight (CFQ of 3.8 and later).
+    /// The value of blkio.leaf_weight (CFQ of 3.8 and later).
     pub leaf_weight: Option<u32>,
-    /// False once removed.
+    /// False after the cgroup was removed.
     pub online: bool,
 }
 
@@ -133,7 +135,7 @@ struct Timer {
     name: &'static str,
 }
 
-/// Everything outside a scheduler.
+/// The context of a scheduler: all that it can read or call.
 #[derive(Debug)]
 pub struct Cx {
     now: Instant,
@@ -142,28 +144,28 @@ pub struct Cx {
     clock: TickClock,
     /// All requests of the queue.
     pub rqs: Requests,
-    /// All io contexts that ever used the queue.
+    /// All io contexts that have used the queue.
     pub iocs: Contexts,
-    /// Cgroups by number; empty means that only the root exists.
+    /// Cgroups by number. If empty, only the root exists.
     pub cgroups: BTreeMap<CgroupId, Cgroup>,
     /// Facts about the queue.
     pub queue: QueueFacts,
-    /// Requests that the driver has looked at and not completed.
+    /// Number of requests that the driver has taken and not completed.
     pub in_driver: u32,
-    /// One-hit cache and end-sector hash.
+    /// Index for merges: one-hit cache and end-sector hash.
     pub merge: MergeIndex,
-    /// Requests that the scheduler has emitted.
+    /// The dispatch list: requests that the scheduler has emitted.
     pub out: DispatchList,
-    /// Number of requests inside the scheduler.
+    /// Number of requests in the scheduler.
     pub nr_sorted: u32,
-    /// The scheduler's CPU work for one request, if known.
+    /// CPU work of the scheduler for one request, if known.
     pub cost: Option<SchedulerWork>,
-    /// The scheduler's work since the last [`Cx::take_work`]; `None` if nobody charges for it.
+    /// CPU work of the scheduler since the last [`Cx::take_work`]; `None` if it is not charged.
     work: Option<SchedulerWork>,
-    /// Events and reasons; recorded only while the log is open.
+    /// Events and reasons. They are recorded only while the log is open.
     pub log: EventLog,
     timers: [Option<Timer>; TIMER_SLOTS],
-    /// The timer due next, cached so that checking it is cheap.
+    /// The timer that fires next, cached so that the check is cheap.
     timer_first: Option<(Instant, u8)>,
     timer_seq: u64,
     kick: bool,
@@ -171,7 +173,7 @@ pub struct Cx {
 }
 
 impl Cx {
-    /// The context of a fresh queue at [`Instant::START`].
+    /// Returns a context for a new queue, at [`Instant::START`].
     pub fn new(queue: QueueFacts, clock: TickClock) -> Self {
         let mut out = DispatchList::default();
         out.ignore_direction = queue.era == Era::K2_6_18;
@@ -201,7 +203,7 @@ impl Cx {
         cx
     }
 
-    /// A request enters the scheduler.
+    /// Counts a request that enters the scheduler.
     #[inline]
     pub fn entered(&mut self, rq: RqId) {
         self.nr_sorted += 1;
@@ -209,7 +211,7 @@ impl Cx {
             self.charge(rq);
         }
     }
-    /// Kept out of line, so that an insertion without charging costs only one extra test.
+    /// Not inlined, so that an insertion costs only one extra test if work is not charged.
     #[inline(never)]
     fn charge(&mut self, rq: RqId) {
         let Some(w) = &mut self.work else {
@@ -220,11 +222,12 @@ impl Cx {
             w.lock = Some(1 + self.rqs[rq].hctx);
         }
     }
-    /// Turns the counting of scheduler work on or off. Only known costs are counted.
+    /// Turns the counting of scheduler work on or off. If the cost is not known, nothing is
+    /// counted.
     pub fn count_work(&mut self, counts: bool) {
         self.work = self.cost.filter(|_| counts);
     }
-    /// The scheduler's work since the last call of this function.
+    /// Returns the scheduler's work since the last call of this function.
     pub fn take_work(&mut self) -> Option<SchedulerWork> {
         let w = self.work.as_mut().filter(|w| w.requests > 0)?;
         let taken = *w;
@@ -232,27 +235,27 @@ impl Cx {
         Some(taken)
     }
 
-    /// The clock, ns.
+    /// Returns the current time.
     #[inline]
     pub fn now(&self) -> Instant {
         self.now
     }
-    /// The jiffy count.
+    /// Returns the current jiffy.
     #[inline]
     pub fn jiffies(&self) -> u64 {
         self.jiffies
     }
-    /// Ticks per second.
+    /// Returns the number of jiffies per second.
     #[inline]
     pub fn hz(&self) -> u64 {
         u64::from(self.clock.hz)
     }
-    /// The tick clock, for conversions.
+    /// Returns the tick clock, for conversions.
     #[inline]
     pub fn clock(&self) -> TickClock {
         self.clock
     }
-    /// For layers: sets the clock. Time never goes back.
+    /// For layers: sets the time. Time must not go back.
     #[inline]
     pub fn set_now(&mut self, now: Instant) {
         debug_assert!(now >= self.now, "time goes back");
@@ -261,15 +264,14 @@ impl Cx {
             (self.jiffies, self.tick_end) = self.clock.jiffy_at(now);
         }
     }
-    /// For replays of a recording that has its own jiffies: sets the clock and the jiffy
-    /// separately.
+    /// For replays of a recording that contains jiffies: sets the time and the jiffy separately.
     pub fn set_now_jiffy(&mut self, now: Instant, jiffy: u64) {
         self.now = now;
         self.jiffies = jiffy;
         self.tick_end = Instant::FAR;
     }
 
-    /// The scheduler emits `rq`: the request leaves the merge cache and hash and joins the dispatch
+    /// Emits `rq`: removes the request from the merge cache and hash, and puts it on the dispatch
     /// list.
     #[inline]
     pub fn emit(&mut self, rq: RqId, how: Emit) {
@@ -289,12 +291,13 @@ impl Cx {
         self.event(Action::Elevator, rq);
     }
 
-    /// Arms a timer at a point in time; a new time replaces the old one.
+    /// Arms a timer for a point in time. A new time replaces the old time.
     #[inline]
     pub fn arm(&mut self, slot: impl Into<Slot>, at: Instant) {
         self.arm_for(slot, at, About::default);
     }
-    /// Arms a timer, and records for whom it is. `whom` runs only if the log is open.
+    /// Arms a timer, and records the task or queue for which it is armed. `whom` runs only if the
+    /// log is open.
     #[inline]
     pub fn arm_for(&mut self, slot: impl Into<Slot>, at: Instant, whom: impl FnOnce() -> About) {
         let Slot { number, name } = slot.into();
@@ -309,22 +312,22 @@ impl Cx {
             self.timer_event(Action::Arm, name, at, whom());
         }
     }
-    /// Arms a jiffy timer. It fires at the first instant of jiffy `j`, or at the next tick if `j`
-    /// is the current jiffy or an earlier one.
+    /// Arms a timer for a jiffy. It fires at the first instant of jiffy `j`, or at the next jiffy
+    /// if `j` is the current jiffy or an earlier one.
     pub fn arm_jiffy(&mut self, slot: impl Into<Slot>, j: u64) {
         self.arm_jiffy_for(slot, j, About::default);
     }
-    /// Arms a jiffy timer, and records for whom it is.
+    /// Arms a timer for a jiffy, and records the task or queue for which it is armed.
     pub fn arm_jiffy_for(&mut self, slot: impl Into<Slot>, j: u64, whom: impl FnOnce() -> About) {
         let j = j.max(self.jiffies + 1);
         self.arm_for(slot, self.clock.start_of(j), whom);
     }
-    /// Disarms a timer; harmless if the timer was not armed.
+    /// Disarms a timer. Does nothing if the timer is not armed.
     #[inline]
     pub fn disarm(&mut self, slot: impl Into<Slot>) {
         self.take_timer(slot.into().number, Action::Disarm);
     }
-    /// For layers: marks the timer due next as fired. The layer must then call the scheduler.
+    /// For layers: disarms the timer that fires next. The layer must then call the scheduler.
     #[inline]
     pub fn fired(&mut self, slot: u8) {
         self.take_timer(slot, Action::Timer);
@@ -347,20 +350,21 @@ impl Cx {
         };
         self.add(e);
     }
-    /// The armed timers by number: name and time.
+    /// Returns the armed timers by number: name and time.
     pub fn timers(&self) -> impl Iterator<Item = (&'static str, Instant)> + '_ {
         self.timers.iter().flatten().map(|t| (t.name, t.at))
     }
-    /// Whether the timer is armed.
+    /// Returns true if the timer is armed.
     #[inline]
     pub fn armed(&self, slot: impl Into<Slot>) -> bool {
         self.timers[slot.into().number as usize].is_some()
     }
-    /// The time at which the timer fires.
+    /// Returns the time at which the timer fires; `None` if it is not armed.
     pub fn armed_at(&self, slot: impl Into<Slot>) -> Option<Instant> {
         self.timers[slot.into().number as usize].map(|t| t.at)
     }
-    /// For layers: the timer due next, in order of expiry, then of arming.
+    /// For layers: returns the timer that fires next. Timers with equal times are in the order of
+    /// arming.
     #[inline]
     pub fn next_timer(&self) -> Option<(Instant, u8)> {
         self.timer_first
@@ -377,77 +381,77 @@ impl Cx {
         self.timer_first = best.map(|b| (b.0, b.2));
     }
 
-    /// Asks for a run of the queue soon, from a worker (kblockd): at the same instant, but after
-    /// the current work.
+    /// Asks for a run of the queue by a worker (kblockd). The run takes place at the same instant,
+    /// but after the current work.
     #[inline]
     pub fn kick(&mut self) {
         self.kick = true;
     }
-    /// Asks for a run of the queue right after the current callback. A run is never recursive: a
-    /// request made inside a run is lost, as in the kernel.
+    /// Asks for a run of the queue right after the current callback. Runs are not recursive: if a
+    /// run asks for a run, nothing happens, as in the kernel.
     #[inline]
     pub fn run_queue(&mut self) {
         self.run = true;
     }
-    /// For layers: takes the pending kick (a run from a worker).
+    /// For layers: returns true if a kick (a run by a worker) is pending, and clears it.
     #[inline]
     pub fn take_kick(&mut self) -> bool {
         std::mem::take(&mut self.kick)
     }
-    /// For layers: whether a kick (a run from a worker) is pending.
+    /// For layers: returns true if a kick (a run by a worker) is pending.
     #[inline]
     pub fn kicked(&self) -> bool {
         self.kick
     }
-    /// For layers: whether a run is pending, at once or from a worker.
+    /// For layers: returns true if a run is pending, either at once or by a worker.
     #[inline]
     pub fn asked(&self) -> bool {
         self.kick | self.run
     }
-    /// For layers: takes the pending run that was asked for at once.
+    /// For layers: returns true if a run at once is pending, and clears it.
     #[inline]
     pub fn take_run(&mut self) -> bool {
         std::mem::take(&mut self.run)
     }
 
-    /// Whether a task still uses the io context.
+    /// Returns true if a task still uses the io context.
     pub fn alive(&self, ioc: IocId) -> bool {
         self.iocs.get(ioc).alive
     }
-    /// The length of `ms` milliseconds in jiffies, rounded up.
+    /// Converts `ms` milliseconds to jiffies, rounded up.
     pub fn ms_to_jiffies(&self, ms: u64) -> u64 {
         self.clock.from_ms(ms)
     }
-    /// Time since `t`.
+    /// Returns the time since `t`.
     pub fn since(&self, t: Instant) -> Nanos {
         self.now.since(t)
     }
 
-    /// Names the rule that decided, from the scheduler's own table ([`seekwell_core::rules!`]),
-    /// with details. The closure runs only if the log is open. It returns words, or words about a
-    /// subject ([`About::says`]).
+    /// Records the rule that decided, with details. The rule is from the scheduler's own table
+    /// ([`seekwell_core::rules!`]). The closure runs only if the log is open. It returns a text, or
+    /// a text about a subject ([`About::says`]).
     #[inline]
     pub fn why<R: Into<Reason>>(&mut self, rule: &'static Rule, detail: impl FnOnce() -> R) {
         if self.log.listening() {
             self.why_slow(rule, detail);
         }
     }
-    /// Names the rule that decided, with constant words.
+    /// Records the rule that decided, with a constant text.
     #[inline]
     pub fn why_text(&mut self, rule: &'static Rule, text: &'static str) {
         self.why(rule, || text.to_owned());
     }
-    /// Names the rule that decided about a request.
+    /// Records the rule that decided, with a text about a request.
     #[inline]
     pub fn why_rq(&mut self, rule: &'static Rule, rq: RqId, detail: impl FnOnce() -> String) {
         self.why(rule, || About::rq(rq).says(detail()));
     }
-    /// Names the rule that decided about an io context.
+    /// Records the rule that decided, with a text about an io context.
     #[inline]
     pub fn why_ioc(&mut self, rule: &'static Rule, ioc: IocId, detail: impl FnOnce() -> String) {
         self.why(rule, || About::ioc(ioc).says(detail()));
     }
-    /// Builds the words out of line, so that the scheduler's own code stays small.
+    /// Not inlined, so that the scheduler's own code stays small.
     #[cold]
     #[inline(never)]
     fn why_slow<R: Into<Reason>>(&mut self, rule: &'static Rule, detail: impl FnOnce() -> R) {
@@ -459,7 +463,7 @@ impl Cx {
         };
         self.add(e);
     }
-    /// Records an event with the current bios of its request.
+    /// Records an event, with the current bios of its request.
     fn add(&mut self, e: Event) {
         let rq = e.rq;
         self.log.push(|| e);
@@ -467,7 +471,7 @@ impl Cx {
             self.log.about(submitted(&self.rqs, rq));
         }
     }
-    /// Adds a subject to an event.
+    /// Adds the subject of a reason to an event.
     fn about(&self, mut e: Event, about: About) -> Event {
         let (mut ioc, mut cgroup) = (about.ioc, about.cgroup);
         if let Some(rq) = about.rq {
@@ -491,7 +495,7 @@ impl Cx {
             self.event_slow(action, rq, More::None);
         }
     }
-    /// `kept` took over the bios of `gone`.
+    /// Records that `kept` took over the bios of `gone`.
     #[inline]
     pub fn joined_event(&mut self, kept: RqId, gone: RqId) {
         if self.log.listening() {
@@ -519,7 +523,8 @@ impl Cx {
     }
 }
 
-/// The submitted bios of a request. The layer's own flushes carry a bio that no task submitted.
+/// Returns the submitted bios of a request. The layer's own flushes contain a bio that no task
+/// submitted.
 fn submitted(rqs: &Requests, rq: RqId) -> impl Iterator<Item = BioId> + '_ {
     let all = rqs.bios(rq).map(|b| b.0.id);
     all.filter(|b| b.0 != u64::MAX)

@@ -1,12 +1,12 @@
 //! deadline: one-way sweeps in batches, with expiry times (`block/deadline-iosched.c`, Jens Axboe).
 //!
 //! For each data direction, requests are in two structures at once: sorted by sector, and in order
-//! of arrival with a deadline. Batches of one direction sweep upwards. Between batches deadline
-//! chooses a direction: reads, unless writes were passed over `writes_starved` times. In that
-//! direction an expired head restarts the sweep. Deadlines are soft: they are checked only between
-//! batches.
+//! of arrival with a deadline. A batch serves one direction with increasing sectors. Between
+//! batches deadline chooses a direction: reads, unless writes were passed over `writes_starved`
+//! times. If the oldest request of that direction has expired, the sweep starts there. Deadlines
+//! are soft, because they are checked only between batches.
 //!
-//! Four generations behave differently; one implementation covers them with switches:
+//! Four generations behave differently. One implementation has a switch for each difference:
 //!
 //! | | 2.6.18 | 2.6.24 | 3.4 | 4.0 (default) |
 //! |---|---|---|---|---|
@@ -23,7 +23,7 @@ use crate::registry::{Layer, SchedulerInfo, Waiting, hash_always};
 use crate::tunable::{INT_MAX, Kind, StoreError, Tunable, legacy_int};
 use seekwell_core::{Bio, Era, IocId, Links, List, Nodes, RqId, Rule, Sector, Side, Tree};
 
-/// Registry entry.
+/// Registry entry of deadline.
 pub const INFO: SchedulerInfo = SchedulerInfo {
     name: "deadline",
     layer: Layer::Legacy,
@@ -34,14 +34,15 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
         ("2.6.18", Era::K2_6_18),
     ],
     summary: "one-way sweeps in batches per direction, reads preferred, soft deadlines",
-    history: "2.6.0 to 4.20, by Jens Axboe. Written for databases and other direct I/O; the default \
-              of Ubuntu from 12.10 and of RHEL 7. 2.6.25 stopped ending batches at gaps.",
+    history: "2.6.0 to 4.20, by Jens Axboe. Written for databases and other direct I/O; the \
+              default of Ubuntu from 12.10 and of RHEL 7. Since 2.6.25 a gap between requests does \
+              not end a batch.",
     not_when: "Several sequential readers on one rotating disk: it does not idle, so the readers \
                alternate.",
     source: "behaviour of block/deadline-iosched.c, Linux 2.6.18, 2.6.24, 3.4, 4.0",
     per_process: false,
     hash: hash_always,
-    // write_expire, then writes_starved + 1 full batches of fifo_batch.
+    // write_expire, and then writes_starved + 1 full batches of fifo_batch.
     waiting: Waiting {
         fixed_ms: 5000,
         requests: 48,
@@ -57,19 +58,20 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
 
 seekwell_core::rules! {
     ALIAS_EVICTED: "alias-evicted", "deadline_add_rq_rb",
-        "Up to 2.6.24 a direction holds one request per start sector: a second one moves the first \
-         to the dispatch list at once.";
+        "Up to 2.6.24 a direction holds one request per start sector. If a second request with \
+         that start arrives, the first is moved to the dispatch list at once.";
     HEAD_EXPIRED: "head-expired", "deadline_check_fifo",
         "A batch begins with the oldest request of its direction if the deadline of that request \
          has passed.";
     BATCH_CONTINUES: "batch-continues", "deadline_dispatch_requests",
-        "The next request of the sweep goes while the batch has had fewer than fifo_batch \
-         requests; deadlines and the other direction are not checked.";
+        "While the batch has had fewer than fifo_batch requests, the next request of the sweep \
+         goes. Deadlines and the other direction are not checked.";
     WRITES_STARVED: "writes-starved", "deadline_dispatch_requests",
-        "If both reads and writes wait, writes begin a batch after writes_starved batches of \
+        "If both reads and writes wait, a batch of writes begins after writes_starved batches of \
          reads.";
     SWEEP_CONTINUES: "sweep-continues", "deadline_dispatch_requests",
-        "A batch begins where the last batch of its direction stopped, if no request has expired.";
+        "If no request of the direction has expired, a batch begins at the sector where the last \
+         batch of the direction stopped.";
     LOWEST_SECTOR: "lowest-sector", "deadline_dispatch_requests",
         "2.6.18: a sweep that has ended starts again at the lowest sector.";
     FIFO_HEAD: "fifo-head", "deadline_dispatch_requests",
@@ -84,7 +86,8 @@ const TUNABLES: &[Tunable] = &[
         default: "500",
         min: 0,
         max: INT_MAX,
-        help: "Deadline given to a read when it is inserted. Shorter: more jumps, lower worst case.",
+        help: "Time from the insertion of a read to its deadline. Shorter: more seeks, lower \
+               worst-case latency.",
     },
     Tunable {
         name: "write_expire",
@@ -93,7 +96,7 @@ const TUNABLES: &[Tunable] = &[
         default: "5000",
         min: 0,
         max: INT_MAX,
-        help: "Deadline given to a write.",
+        help: "Time from the insertion of a write to its deadline.",
     },
     Tunable {
         name: "writes_starved",
@@ -102,8 +105,8 @@ const TUNABLES: &[Tunable] = &[
         default: "2",
         min: i32::MIN as i64,
         max: INT_MAX,
-        help: "Read batches that may start while writes wait. 0: writes win whenever both wait; \
-               negative: reads always win.",
+        help: "Number of read batches that may start while writes wait. 0: writes go first \
+               whenever both wait; negative: reads always go first.",
     },
     Tunable {
         name: "front_merges",
@@ -112,7 +115,8 @@ const TUNABLES: &[Tunable] = &[
         default: "1",
         min: 0,
         max: 1,
-        help: "Look for a queued request that starts where a new bio ends.",
+        help: "Try to merge a new bio at the front of a queued request that starts where the bio \
+               ends.",
     },
     Tunable {
         name: "fifo_batch",
@@ -121,27 +125,29 @@ const TUNABLES: &[Tunable] = &[
         default: "16",
         min: 0,
         max: INT_MAX,
-        help: "Requests per batch. Larger: fewer seeks, longer waits; 0 behaves as 1.",
+        help: "Number of requests per batch. Larger: fewer seeks, longer waits; 0 behaves as 1.",
     },
 ];
 
-/// The switches between generations.
+/// The differences between the generations, as switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Generation {
-    /// A request that does not touch the last one ends the batch.
+    /// True if a request that does not begin at the end of the last one ends the batch.
     pub contiguous_batches: bool,
-    /// A sweep without a successor restarts at the lowest sector, not at the FIFO head.
+    /// True if a sweep that has ended restarts at the lowest sector, false if at the FIFO head.
     pub lowest_restart: bool,
-    /// A head is expired only after its deadline, not at it.
+    /// True if the head expires after the jiffy of its deadline, false if it expires in that jiffy.
     pub strict_expiry: bool,
-    /// A queued request is dispatched when another one arrives with the same start sector.
+    /// True if a queued request is dispatched when another request with the same start sector
+    /// arrives.
     pub evict_alias: bool,
-    /// 2.6.18: a request that grew at its front loses its place as the next request of the sweep.
+    /// True if a request that grew at its front loses its place as the next request of the sweep
+    /// (2.6.18).
     pub front_merge_skips: bool,
 }
 
 impl Generation {
-    /// Linux 4.0: the default.
+    /// The generation of Linux 4.0, which is the default.
     pub const D40: Generation = Generation {
         contiguous_batches: false,
         lowest_restart: false,
@@ -150,7 +156,7 @@ impl Generation {
         front_merge_skips: false,
     };
 
-    /// Finds a generation by the version names of [`INFO`].
+    /// Returns the generation of a version name of [`INFO`].
     pub fn named(version: &str) -> Self {
         let d34 = Generation {
             strict_expiry: true,
@@ -177,7 +183,7 @@ impl Generation {
 const READ: usize = 0;
 const WRITE: usize = 1;
 
-/// A new batch begins with this request.
+/// Records the reason why a new batch begins with request `rq`.
 #[inline]
 fn why_of(cx: &mut Cx, rule: &'static Rule, rq: Option<RqId>, d: usize) {
     if let Some(rq) = rq {
@@ -189,7 +195,7 @@ fn batch_of(d: usize) -> String {
     format!("a new batch of {}", ["reads", "writes"][d])
 }
 
-/// The scheduler.
+/// The scheduler deadline.
 #[derive(Debug)]
 pub struct Deadline {
     generation: Generation,
@@ -256,7 +262,7 @@ impl Deadline {
         self.unsort(cx, rq);
     }
 
-    /// `deadline_move_request`: dispatches `rq` and moves the sweep behind it.
+    /// `deadline_move_request`: dispatches `rq` and moves the sweep to the request after it.
     #[inline]
     fn take(&mut self, cx: &mut Cx, rq: RqId) {
         let d = cx.rqs[rq].dir();
@@ -281,7 +287,7 @@ impl Deadline {
         }
     }
 
-    /// Middle part of `deadline_dispatch_requests`: the direction that starts a batch.
+    /// `deadline_dispatch_requests` (middle part): returns the direction of a new batch.
     fn choose_direction(&mut self, cx: &mut Cx) -> Option<usize> {
         let (r, w) = (!self.fifo[READ].is_empty(), !self.fifo[WRITE].is_empty());
         let d = match (r, w) {
@@ -289,7 +295,7 @@ impl Deadline {
             (false, true) => WRITE,
             (true, false) => READ,
             (true, true) => {
-                // Compared as unsigned, so that a negative writes_starved is never reached.
+                // The comparison is unsigned, so that a negative writes_starved is never reached.
                 let passed_over = self.starved;
                 self.starved = self.starved.wrapping_add(1);
                 let limit = self.writes_starved as u32;

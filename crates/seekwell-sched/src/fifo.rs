@@ -1,7 +1,7 @@
-//! Parts shared by zen, vr and sio: lists in order of arrival whose entries carry a deadline, and
-//! the counter that decides when to check the deadlines.
+//! Code that zen, vr and sio share: lists in order of arrival whose entries have a deadline, and
+//! the counter that decides when the deadlines are checked.
 //!
-//! Deadlines are jiffies, as in the kernels that shipped these elevators.
+//! Deadlines are in jiffies, as in the kernels that contained these elevators.
 
 use seekwell_core::{Links, List, RqId, Side};
 
@@ -11,7 +11,7 @@ struct Entry {
     list: u8,
 }
 
-/// `N` lists in order of arrival; a request is on at most one of them.
+/// `N` lists in order of arrival. A request is on at most one of them.
 #[derive(Debug)]
 pub struct Fifos<const N: usize> {
     lists: [List; N],
@@ -26,7 +26,7 @@ impl<const N: usize> Default for Fifos<N> {
 }
 
 impl<const N: usize> Fifos<N> {
-    /// Empty lists.
+    /// Returns empty lists.
     pub const fn new() -> Self {
         Fifos {
             lists: [List::new(); N],
@@ -44,7 +44,7 @@ impl<const N: usize> Fifos<N> {
         };
         self.links.push_back(&mut self.lists[list], rq.0);
     }
-    /// Prepends `rq` to a list; for returned requests, which go first.
+    /// Inserts `rq` at the front of a list. Used for returned requests, which go first.
     pub fn push_front(&mut self, list: usize, rq: RqId, deadline_j: u64) {
         let list_u8 = list as u8;
         *self.entries.at(rq.idx()) = Entry {
@@ -53,7 +53,7 @@ impl<const N: usize> Fifos<N> {
         };
         self.links.push_front(&mut self.lists[list], rq.0);
     }
-    /// Removes `rq` from its list; harmless if it is on none.
+    /// Removes `rq` from its list. Does nothing if it is on no list.
     #[inline]
     pub fn remove(&mut self, rq: RqId) {
         if self.links.linked(rq.0) {
@@ -61,32 +61,33 @@ impl<const N: usize> Fifos<N> {
             self.links.remove(&mut self.lists[list], rq.0);
         }
     }
-    /// The oldest request of a list.
+    /// Returns the oldest request of a list.
     #[inline]
     pub fn first(&self, list: usize) -> Option<RqId> {
         self.lists[list].first().map(RqId)
     }
-    /// The oldest request of a list, if `expired(its deadline)`.
+    /// Returns the oldest request of a list, if `expired` returns true for its deadline.
     #[inline]
     pub fn first_if(&self, list: usize, expired: impl FnOnce(u64) -> bool) -> Option<RqId> {
         self.first(list).filter(|&rq| expired(self.deadline_j(rq)))
     }
-    /// Whether `rq` is on a list.
+    /// Returns true if `rq` is on a list.
     pub fn holds(&self, rq: RqId) -> bool {
         self.links.linked(rq.0)
     }
-    /// The list that `rq` is on, or was on last.
+    /// Returns the list that contains `rq`, or contained it last.
     #[inline]
     pub fn list_of(&self, rq: RqId) -> usize {
         self.entries[rq].list as usize
     }
-    /// The deadline of `rq`, its own or inherited.
+    /// Returns the deadline of `rq` in jiffies: its own, or the deadline that it inherited in a
+    /// join.
     #[inline]
     pub fn deadline_j(&self, rq: RqId) -> u64 {
         self.entries[rq].deadline_j
     }
-    /// `kept` takes over `gone`. If both are queued and `gone` is due earlier, `kept` takes its
-    /// deadline and its place, possibly on another list. `gone` leaves its list.
+    /// Handles the join of `gone` into `kept`. If both are queued and `gone` is due earlier, `kept`
+    /// takes the deadline and the place of `gone`, possibly on another list. `gone` is removed.
     pub fn join(&mut self, kept: RqId, gone: RqId) {
         if self.holds(kept) && self.holds(gone) && self.deadline_j(gone) < self.deadline_j(kept) {
             self.remove(kept);
@@ -97,24 +98,24 @@ impl<const N: usize> Fifos<N> {
         }
         self.remove(gone);
     }
-    /// The entry before `rq` on its list.
+    /// Returns the entry before `rq` on its list.
     pub fn prev(&self, rq: RqId) -> Option<RqId> {
         self.links.prev(rq.0).map(RqId)
     }
-    /// The entry after `rq` on its list.
+    /// Returns the entry after `rq` on its list.
     pub fn next(&self, rq: RqId) -> Option<RqId> {
         self.links.next(rq.0).map(RqId)
     }
-    /// Whether a list is empty.
+    /// Returns true if a list is empty.
     #[inline]
     pub fn is_empty(&self, list: usize) -> bool {
         self.lists[list].is_empty()
     }
-    /// The number of requests on all lists.
+    /// Returns the number of requests on all lists.
     pub fn total(&self) -> usize {
         self.lists.iter().map(List::len).sum()
     }
-    /// The requests of a list, oldest to newest.
+    /// Returns the requests of a list, from oldest to newest.
     pub fn iter(&self, list: usize) -> impl Iterator<Item = RqId> + '_ {
         self.links.iter(&self.lists[list]).map(RqId)
     }
@@ -128,21 +129,22 @@ impl<const N: usize> Fifos<N> {
     }
 }
 
-/// Counts the dispatches since the last check of the deadlines. A check needs `fifo_batch + 1`
-/// counted dispatches: the first check comes at dispatch `fifo_batch + 2`, later ones every
-/// `fifo_batch + 1`. The reason: the request that a checking call takes counts for the next batch.
+/// Counts the dispatches since the last check of the deadlines. A check is due after `fifo_batch +
+/// 1` counted dispatches. The first check comes at dispatch `fifo_batch + 2`, and later checks
+/// every `fifo_batch + 1` dispatches, because the request that is dispatched at a check counts for
+/// the next batch.
 #[derive(Debug)]
 pub struct ExpiryCheck {
     dispatched: u32,
     fifo_batch: u32,
-    /// Upper bound of `dispatched`. It exceeds `fifo_batch + 1` only after that was lowered, or
-    /// after requests left without a dispatch call.
+    /// Upper limit of `dispatched`. It exceeds `fifo_batch + 1` only after that tunable was
+    /// lowered, or after requests were dispatched outside a dispatch call.
     ceiling: u32,
 }
 
 impl ExpiryCheck {
-    /// Starts with a default `fifo_batch`. The counter starts at 0; some originals leave it
-    /// uninitialized.
+    /// Returns a counter with a default `fifo_batch`. The counter starts at 0; some originals do
+    /// not initialize it.
     pub const fn new(fifo_batch: u32) -> Self {
         ExpiryCheck {
             dispatched: 0,
@@ -150,7 +152,7 @@ impl ExpiryCheck {
             ceiling: fifo_batch + 1,
         }
     }
-    /// Whether a check is due. If it is, this call starts the next batch, even if nothing is
+    /// Returns true if a check is due. In that case the next batch starts, even if nothing is
     /// queued.
     #[inline]
     pub fn due(&mut self) -> bool {
@@ -166,21 +168,22 @@ impl ExpiryCheck {
     pub fn count(&mut self) {
         self.dispatched += 1;
     }
-    /// Counts a request that left without a dispatch call, so that no check could come before it.
+    /// Counts a request that was dispatched outside a dispatch call, so that no check was possible
+    /// before it.
     pub fn count_unasked(&mut self) {
         self.dispatched += 1;
         self.ceiling = self.ceiling.max(self.dispatched);
     }
-    /// The tunable `fifo_batch`, requests.
+    /// Returns the tunable `fifo_batch`, in requests.
     pub const fn fifo_batch(&self) -> u32 {
         self.fifo_batch
     }
-    /// Sets the tunable `fifo_batch`, 0..=INT_MAX requests.
+    /// Sets the tunable `fifo_batch`, in requests; 0..=INT_MAX.
     pub fn set_fifo_batch(&mut self, requests: u32) {
         self.fifo_batch = requests;
         self.ceiling = self.dispatched.max(requests + 1);
     }
-    /// Dispatches since the last check.
+    /// Returns the number of dispatches since the last check.
     pub const fn dispatched(&self) -> u32 {
         self.dispatched
     }

@@ -1,10 +1,10 @@
-//! fiops, "fair IOPS": shares requests, not time, between io contexts (Shaohua Li, 2012).
+//! fiops, "fair IOPS": shares requests, not time, among io contexts (Shaohua Li, 2012).
 //!
 //! Each context has a FIFO and a count of virtual I/Os, *vios*. fiops takes the highest class that
-//! has work and serves the context with the fewest vios. That context pays the cost of its request:
-//! 1024 for a sync request at best effort 4, more for async requests and for lower levels. Request
-//! size does not change the cost. It has no cgroups, no idling and no timers: the fairness of CFQ
-//! for flash, without its waits.
+//! has requests and serves the context with the fewest vios. The count of that context then
+//! increases by the cost of its request. A sync request at best-effort level 4 costs 1024; async
+//! requests and requests of lower levels cost more. The size of a request does not change its cost.
+//! fiops gives flash the fairness of CFQ without its idle waits. It has no cgroups and no timers.
 //!
 //! | version | costs scale and ioprio counts | a lone async head waits for sync in flight | sync overtakes async |
 //! |---|---|---|---|
@@ -12,10 +12,11 @@
 //! | v1 (the RFC) | no: every request costs 1024, one class | no | no |
 //! | preempt | yes | yes | yes; with no sync head, the *most* served context goes |
 //!
-//! Corrected: extreme scales could make a cost 0, so that the context was never charged; here a
-//! cost is at least 1. Without ioprio the nice value of the task that ran the insertion counted;
-//! here the owner's counts. Kept: a changed ioprio is never noticed, and a context that queues
-//! again while it has a request in flight keeps its old vios.
+//! Two defects are corrected. With extreme scales a cost could be 0, so that the context was never
+//! charged; here a cost is at least 1. Without ioprio, the original used the nice value of the task
+//! that ran the insertion; here the nice value of the owner is used. Two defects are reproduced. A
+//! changed ioprio is not noticed. A context that queues a request while another request is in
+//! flight keeps its old vios.
 
 use crate::contract::{Insert, IocEvent, MergeKind, Scheduler};
 use crate::cx::{Cx, Emit};
@@ -23,7 +24,7 @@ use crate::registry::{Layer, SchedulerInfo, Waiting, hash_always};
 use crate::tunable::{Kind, StoreError, Tunable, legacy_int};
 use seekwell_core::{Bio, Class, Era, IoPrio, IocId, Links, List, Nodes, RqId, Sector, Side, Tree};
 
-/// Registry entry.
+/// Registry entry of fiops.
 pub const INFO: SchedulerInfo = SchedulerInfo {
     name: "fiops",
     layer: Layer::Legacy,
@@ -37,8 +38,8 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/fiops-iosched.c in four published kernels",
     per_process: true,
     hash: hash_always,
-    // By cost: an async write may cost as much as ten sync reads. In the version `preempt` sync
-    // reads go first, without limit if they keep coming.
+    // The bound follows from the costs: an async write can cost as much as ten sync reads. In the
+    // version `preempt` sync reads go first, without limit as long as they arrive.
     waiting: Waiting {
         fixed_ms: 500,
         requests: 128,
@@ -56,15 +57,16 @@ seekwell_core::rules! {
     LEAST_COST: "least-cost", "fiops_scaled_vios",
         "A request costs at least 1, whatever the scales are.";
     LEAST_SERVED: "least-served", "fiops_select_ioc",
-        "The process that was charged least goes next, by class: real time before best effort \
-         before idle.";
+        "The process that was charged least goes next. Real time goes before best effort, and best \
+         effort before idle.";
     ASYNC_WAITS: "async-waits", "fiops_select_ioc",
-        "If the only process has an async request at its head, it waits while sync requests are in \
-         flight.";
+        "If only one process has requests and its oldest one is async, that request waits while \
+         sync requests are in flight.";
     SYNC_OVERTAKES: "sync-overtakes", "fiops_select_ioc",
-        "A process with a sync request at its head overtakes one with an async request.";
+        "A process whose oldest request is sync goes before a process whose oldest request is \
+         async.";
     DRAIN: "drain", "fiops_forced_dispatch",
-        "A drain sends everything, process by process, and charges nothing.";
+        "A drain dispatches all requests, process by process, and charges nothing.";
 }
 
 const fn scale(name: &'static str, default: &'static str, help: &'static str) -> Tunable {
@@ -79,7 +81,7 @@ const fn scale(name: &'static str, default: &'static str, help: &'static str) ->
     }
 }
 
-/// The tunables of v2; `preempt` has one more, v1 has none.
+/// The tunables of v2. `preempt` has one more; v1 has none.
 static TUNABLES: [Tunable; 5] = [
     scale(
         "read_scale",
@@ -109,24 +111,25 @@ static TUNABLES: [Tunable; 5] = [
         default: "0",
         min: 0,
         max: 1,
-        help: "Not in any kernel. 1: if no context has a sync head, so that sync cannot overtake, \
-               the least served context goes; the original takes the most served one.",
+        help: "Not in any kernel. 1: if no process has a sync request at its head, the process \
+               that was charged least goes. 0: as in the original, the process that was charged \
+               most goes.",
     },
 ];
 
-/// The published form.
+/// A published version of fiops.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Variant {
-    /// The RFC: every request costs the same, contexts are equal.
+    /// The first posting (RFC): every request costs the same, and ioprio is ignored.
     V1,
-    /// With scales, ioprio and postponing; most phones shipped this form.
+    /// With scales, ioprio and delayed async requests. Most phones contained this version.
     V2,
-    /// Like v2, but a sync head overtakes async heads.
+    /// Like v2, but a context with a sync head goes before contexts with an async head.
     Preempt,
 }
 
 impl Variant {
-    /// Finds a variant by the version names of [`INFO`].
+    /// Returns the variant with a version name of [`INFO`].
     pub fn named(version: &str) -> Self {
         match version {
             "v1" => Variant::V1,
@@ -143,37 +146,38 @@ impl Variant {
     }
 }
 
-/// Cost of a sync request at best effort 4.
+/// Cost of a sync request at best-effort level 4.
 const COST_BASE: i64 = 1024;
-/// The level whose cost is the base; each level away from it changes the cost by a fifth.
+/// The level whose cost is the base. Each level above or below it changes the cost by a fifth.
 const LEVEL_NORMAL: i64 = 4;
 const LEVEL_DIVISOR: i64 = 5;
 
-/// Names of the trees, by precedence.
+/// Names of the classes, in order of precedence.
 const CLASSES: [&str; 3] = ["RT", "BE", "IDLE"];
 const BE: usize = 1;
 
-/// State of an io context.
+/// Data of an io context.
 #[derive(Clone, Copy, Debug, Default)]
 struct Context {
     vios: u64,
     fifo: List,
     sorted: Tree,
-    /// Requests dispatched and not completed.
+    /// Number of requests that were dispatched and have not completed.
     in_flight: u32,
-    /// Index into [`CLASSES`] and level; set when the first request arrives.
+    /// Index into [`CLASSES`], and level. Set when the first request arrives.
     prio: Option<(u8, u8)>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct ServiceTree {
-    /// Contexts with requests, by vios; among equals, the first to arrive comes first.
+    /// Contexts with requests, sorted by vios. Contexts with equal vios are in the order of
+    /// arrival.
     tree: Tree,
-    /// Never falls; new contexts start at this value.
+    /// Smallest vios of the class. The value never decreases; a new context starts with it.
     vios_min: u64,
 }
 
-/// The scheduler.
+/// The scheduler fiops.
 #[derive(Debug)]
 pub struct Fiops {
     variant: Variant,
@@ -182,9 +186,9 @@ pub struct Fiops {
     contexts: Side<Context>,
     fifo_links: Links,
     by_sector: Nodes<Sector>,
-    /// Per request: dispatched and not completed.
+    /// True for a request that was dispatched and has not completed.
     flying: Side<bool>,
-    /// Number of requests dispatched and not completed: async, sync.
+    /// Number of requests that were dispatched and have not completed: `[async, sync]`.
     in_flight: [u32; 2],
     read_scale: i64,
     write_scale: i64,
@@ -213,7 +217,7 @@ impl Fiops {
         }
     }
 
-    /// Class and level of a context, fixed by its first request.
+    /// Returns the class and level of a context. Its first request fixes them.
     fn prio_of(&self, cx: &Cx, ioc: IocId) -> (u8, u8) {
         if self.variant == Variant::V1 {
             return (BE as u8, LEVEL_NORMAL as u8);
@@ -222,7 +226,7 @@ impl Fiops {
         let IoPrio { class, level } = context.effective(cx.queue.era);
         match class {
             Class::Rt => (0, level),
-            // A class set by ioprio_set has no levels; for SCHED_IDLE, the nice value gives the
+            // A class set by ioprio_set has no levels. For SCHED_IDLE, the nice value gives the
             // level.
             Class::Idle if context.ioprio.class == Class::Idle => (2, 7),
             Class::Idle => (2, level),
@@ -230,13 +234,13 @@ impl Fiops {
         }
     }
 
-    /// Tree and level of a context that has had a request.
+    /// Returns the tree and the level of a context that has had a request.
     fn class_level(&self, ioc: IocId) -> (usize, u8) {
         let (class, level) = self.contexts[ioc].prio.unwrap_or((BE as u8, 4));
         (class as usize, level)
     }
 
-    /// `fiops_scaled_vios`: the cost of a request.
+    /// `fiops_scaled_vios`: returns the cost of a request, in vios.
     fn cost(&self, cx: &mut Cx, rq: RqId, level: u8) -> u64 {
         let mut c = COST_BASE;
         if self.variant == Variant::V1 {
@@ -258,7 +262,7 @@ impl Fiops {
         c as u64
     }
 
-    /// Raises the minimum of a class, which never falls.
+    /// Raises the smallest vios of a class to the vios of its first context.
     fn raise_vios_min(&mut self, class: usize) {
         let s = &mut self.service[class];
         if let Some(first) = s.tree.first() {
@@ -293,7 +297,7 @@ impl Fiops {
         cx.emit(rq, Emit::Tail);
     }
 
-    /// The request was returned or completed: reverses the counting of `send`.
+    /// Undoes the counting of `send`, because the request completed or was returned.
     fn uncount(&mut self, cx: &Cx, rq: RqId) {
         if std::mem::take(self.flying.at(rq.idx())) {
             self.contexts[cx.rqs[rq].ioc].in_flight -= 1;
@@ -305,7 +309,7 @@ impl Fiops {
         self.contexts[IocId(ioc)].fifo.first().map(RqId)
     }
 
-    /// `fiops_select_ioc`: the context and request that go next.
+    /// `fiops_select_ioc`: returns the context that goes next, and its oldest request.
     fn select(&self, cx: &mut Cx) -> Option<(IocId, RqId)> {
         let class = (0..3).find(|&c| !self.service[c].tree.is_empty())?;
         let tree = &self.service[class].tree;
@@ -334,7 +338,7 @@ impl Fiops {
         Some((IocId(chosen), self.head(chosen)?))
     }
 
-    /// The first context with a sync head after the leftmost context, whose head is async.
+    /// Returns the first context after the leftmost context whose oldest request is sync.
     fn overtake(&self, cx: &mut Cx, first: u32) -> u32 {
         let mut last = first;
         let mut at = self.by_vios.next(first);
@@ -350,7 +354,7 @@ impl Fiops {
         }
         if self.fix_preempt {
             cx.why_ioc(SYNC_OVERTAKES, IocId(first), || {
-                "no sync head: repaired, the least served goes".to_owned()
+                "no sync head: with fix_preempt the least served goes".to_owned()
             });
             return first;
         }
@@ -360,7 +364,7 @@ impl Fiops {
         last
     }
 
-    /// `fiops_charge_vios`: charges the context and moves it back in its tree.
+    /// `fiops_charge_vios`: charges the context for a request and sorts it again.
     fn charge(&mut self, cx: &mut Cx, ioc: IocId, rq: RqId) {
         let (class, level) = self.class_level(ioc);
         let cost = self.cost(cx, rq, level);
@@ -372,7 +376,7 @@ impl Fiops {
         self.raise_vios_min(class);
     }
 
-    /// Drains class by class and context by context, and charges nothing.
+    /// Dispatches all requests, class by class and context by context, and charges nothing.
     fn drain(&mut self, cx: &mut Cx) -> u32 {
         let mut sent = 0;
         for class in 0..CLASSES.len() {

@@ -1,8 +1,8 @@
-//! I/O schedulers as pure state machines behind one contract.
+//! I/O schedulers as state machines that all implement one trait.
 //!
-//! Each scheduler is one file or folder, named as the kernel names the scheduler, and has an entry
-//! in [`registry`]. A scheduler has no clock, no thread and no I/O: all input comes through [`Cx`].
-//! Schedulers are independent of device models.
+//! Each scheduler is one file or folder with the kernel's name of the scheduler, and has an entry
+//! in [`registry`]. A scheduler has no clock, no thread and no I/O, because all input comes through
+//! [`Cx`]. Schedulers do not depend on device models.
 
 pub mod admit;
 pub mod contract;

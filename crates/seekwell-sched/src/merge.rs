@@ -1,5 +1,5 @@
-//! Finds requests that a bio can be merged with: the one-hit cache and the hash by end sector,
-//! shared by all elevators.
+//! Finds a request that a bio can be merged into. All elevators share the two indices: a one-hit
+//! cache, and a hash by end sector.
 
 use seekwell_core::{RqId, Sector};
 
@@ -14,10 +14,10 @@ struct Entry {
     prev: u32, // OUT: not hashed; NIL: first of its bucket
 }
 
-/// The index of sorted, mergeable requests.
+/// The index of the queued requests that can be merged.
 #[derive(Debug)]
 pub struct MergeIndex {
-    /// The last request that was merged into or inserted (`last_merge`).
+    /// The request that was last inserted or merged into (`last_merge`).
     pub last: Option<RqId>,
     buckets: Vec<u32>,
     entries: Vec<Entry>,
@@ -31,7 +31,7 @@ impl Default for MergeIndex {
 }
 
 impl MergeIndex {
-    /// An empty index.
+    /// Returns an empty index.
     pub fn new() -> Self {
         MergeIndex {
             last: None,
@@ -42,15 +42,15 @@ impl MergeIndex {
     }
     #[inline]
     fn bucket(&self, key: u64) -> usize {
-        // Multiplicative hashing, because end sectors are usually multiples of 8.
+        // Multiplicative hashing is used because end sectors are usually multiples of 8.
         (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & (self.buckets.len() - 1)
     }
-    /// Whether the request is hashed.
+    /// Returns true if the request is in the hash.
     #[inline]
     pub fn hashed(&self, rq: RqId) -> bool {
         self.entries.get(rq.idx()).is_some_and(|e| e.prev != OUT)
     }
-    /// Hashes a request under its end sector, before older ones with the same end.
+    /// Adds a request to the hash by its end sector, before older requests with the same end.
     #[inline]
     pub fn add(&mut self, rq: RqId, end: Sector) {
         if rq.idx() >= self.entries.len() {
@@ -86,7 +86,7 @@ impl MergeIndex {
         let old = std::mem::take(&mut self.buckets);
         self.buckets = vec![NIL; old.len() * 4];
         for head in old {
-            // Back to front, so that among equal keys the newest stays first.
+            // Reinsert from back to front, so that the newest request with a key stays first.
             let mut chain = Vec::new();
             let mut at = head;
             while at != NIL {
@@ -105,7 +105,7 @@ impl MergeIndex {
             }
         }
     }
-    /// Removes a request from the hash, if present.
+    /// Removes a request from the hash, if it is there.
     #[inline]
     pub fn del(&mut self, rq: RqId) {
         if !self.hashed(rq) {
@@ -124,7 +124,7 @@ impl MergeIndex {
         self.entries[rq.idx()].prev = OUT;
         self.len -= 1;
     }
-    /// The most recently hashed request that ends at this sector and that `ok` accepts.
+    /// Returns the newest request that ends at this sector and for which `ok` returns true.
     #[inline]
     pub fn find(&self, end: Sector, mut ok: impl FnMut(RqId) -> bool) -> Option<RqId> {
         let mut at = self.buckets[self.bucket(end.0)];
@@ -137,7 +137,7 @@ impl MergeIndex {
         }
         None
     }
-    /// Forgets a request completely: hash and cache.
+    /// Removes a request from the hash and from the cache.
     #[inline]
     pub fn forget(&mut self, rq: RqId) {
         if self.last == Some(rq) {

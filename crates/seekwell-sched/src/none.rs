@@ -1,20 +1,20 @@
 //! `none`: no scheduler (blk-mq, since 3.13, Jens Axboe).
 //!
-//! `none` is not a kernel module but the path without an elevator: one FIFO per CPU, without order
-//! by sector, priority or process. Most requests never enter these FIFOs, because the layer issues
-//! them directly. The FIFOs fill only when the device or its tags are exhausted. The layer's part
-//! (direct issue, a driver tag from the allocation on, plugs, the dispatch list) is in the layer.
-//! This module has the FIFOs, the round robin of the bitmap and the splice.
+//! `none` is not a kernel module but the code path without an elevator. There is one FIFO per CPU,
+//! and no order by sector, priority or process. Most requests do not enter these FIFOs, because the
+//! layer issues them directly. The FIFOs fill only when the device or its tags are exhausted. The
+//! block layer implements direct issue, driver tags, plugs and the dispatch list. This module
+//! implements the FIFOs, the round robin over the CPUs, and the transfer of all FIFOs at once.
 //!
-//! Not modelled: separate FIFOs for reads and polled bios (for drivers with such queues), and
-//! everything above `none` in the kernel (writeback throttling, io.latency, io.cost).
+//! Two things are not modelled: separate FIFOs for reads and polled bios (some drivers have such
+//! queues), and the parts of the kernel above `none` (writeback throttling, io.latency, io.cost).
 
 use crate::contract::{BioMerge, Insert, Scheduler};
 use crate::cx::{Cx, Emit};
 use crate::registry::{Layer, SchedulerInfo, Waiting};
 use seekwell_core::{About, Bio, Era, IocId, Links, List, RqId};
 
-/// Registry entry.
+/// Registry entry of `none`.
 pub const INFO: SchedulerInfo = SchedulerInfo {
     name: "none",
     layer: Layer::Mq,
@@ -32,7 +32,7 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/blk-mq.c and block/blk-mq-sched.c, Linux 6.1, 6.12, 6.18",
     per_process: false,
     hash: |_| false,
-    // Each context is first in, first out; the contexts take turns.
+    // Each context is first in, first out, and the contexts are served one after another.
     waiting: Waiting {
         fixed_ms: 20,
         requests: 8,
@@ -54,20 +54,20 @@ seekwell_core::rules! {
         "One request goes; next time the search starts at the CPU after the one it came from.";
 }
 
-/// FIFOs of the software contexts.
+/// The FIFOs of the software contexts.
 #[derive(Debug)]
 pub struct NoScheduler {
-    /// One per CPU; each CPU belongs to one hardware context.
+    /// FIFOs by CPU. Each CPU belongs to one hardware context.
     fifo: Vec<List>,
     links: Links,
-    /// Per hardware context: the CPU to look at first.
+    /// The CPU at which the next search starts, by hardware context.
     dispatch_from: Vec<u16>,
-    /// Per hardware context: the number of requests in FIFOs.
+    /// Number of requests in FIFOs, by hardware context.
     waiting: Vec<u32>,
 }
 
 impl NoScheduler {
-    /// Creates empty FIFOs for the queue's CPUs.
+    /// Returns empty FIFOs for the CPUs of the queue.
     pub fn new(cx: &Cx) -> Self {
         NoScheduler {
             fifo: vec![List::new(); cx.queue.cpus.max(1) as usize],
@@ -84,7 +84,8 @@ impl NoScheduler {
         }
     }
 
-    /// Moves all FIFOs of the hardware context to the dispatch list, in CPU order.
+    /// Moves the requests of all FIFOs of the hardware context to the dispatch list, CPU by CPU.
+    /// Returns their number.
     fn splice(&mut self, cx: &mut Cx, hctx: u16) -> u32 {
         let before = self.waiting[hctx as usize];
         for cpu in 0..self.fifo.len() {
@@ -114,7 +115,7 @@ impl Scheduler for NoScheduler {
         self.waiting[hctx] += 1;
     }
 
-    /// Dispatches one request, round robin over the CPUs; with `force` all requests.
+    /// Dispatches one request, round robin over the CPUs. With `force`, dispatches all requests.
     fn dispatch(&mut self, cx: &mut Cx, hctx: u16, force: bool) -> u32 {
         if self.waiting[hctx as usize] == 0 {
             return 0;
@@ -178,8 +179,8 @@ mod tests {
     use seekwell_core::{CgroupId, Flags, IoPrio, Op, State, TaskId, TickClock};
 
     proptest! {
-        /// P2 and P4: each CPU's requests leave in order of insertion, whatever their sectors, and
-        /// the round robin skips no CPU with waiting requests.
+        /// The requests of each CPU are dispatched in order of insertion, whatever their sectors
+        /// are. The round robin skips no CPU that has requests.
         #[test]
         fn fifo_by_cpu_and_fair_between_cpus(ops in prop::collection::vec((0u16..4, 0u64..64, 0u8..5), 1..200)) {
             let mut facts = QueueFacts::example(Era::Mq);

@@ -1,16 +1,16 @@
 //! noop: a FIFO with merging (kernels 2.6 to 4.20, `block/noop-iosched.c`, Jens Axboe).
 //!
-//! noop never looks at direction, sector, process, priority or time. Any other order of a noop
-//! queue comes from the layer around it (merging, plugs, flushes), from the device, or from
-//! requeues. It has no tunables and no timers. A drain moves several requests at once and sorts
-//! them; the dispatch list's own insertion does that, not noop.
+//! noop ignores direction, sector, process, priority and time. If requests of a noop queue are in
+//! another order, the cause is the layer around it (merges, plugs, flushes), the device, or a
+//! requeue. noop has no tunables and no timers. A drain moves several requests at once to the
+//! dispatch list, which sorts them; noop does not.
 
 use crate::contract::{Insert, Scheduler};
 use crate::cx::{Cx, Emit};
 use crate::registry::{Layer, SchedulerInfo, Waiting};
 use seekwell_core::{Era, Links, List, RqId};
 
-/// Registry entry.
+/// Registry entry of noop.
 pub const INFO: SchedulerInfo = SchedulerInfo {
     name: "noop",
     layer: Layer::Legacy,
@@ -27,7 +27,7 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/noop-iosched.c and block/elevator.c, Linux 2.6.18, 2.6.24, 3.4, 4.0",
     per_process: false,
     hash: |v| v != "2.6.18",
-    // First in, first out; the plug of old kernels opens after a jiffy or two.
+    // First in, first out. The plug of old kernels opens after one or two jiffies.
     waiting: Waiting {
         fixed_ms: 20,
         requests: 0,
@@ -46,7 +46,7 @@ seekwell_core::rules! {
         "The request that has waited longest goes.";
 }
 
-/// A FIFO.
+/// The scheduler noop: one FIFO.
 #[derive(Debug, Default)]
 pub struct Noop {
     fifo: List,
@@ -54,7 +54,7 @@ pub struct Noop {
 }
 
 impl Noop {
-    /// An empty queue.
+    /// Returns an empty FIFO.
     pub fn new() -> Self {
         Self::default()
     }

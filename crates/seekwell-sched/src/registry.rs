@@ -1,7 +1,8 @@
-//! The one list of schedulers that the command line, the documentation and the tests read.
+//! The list of all schedulers. The command line, the documentation and the tests read it.
 //!
-//! To add a scheduler, add a file and an entry here. A scheduler from outside the tree joins the
-//! list at run time ([`register`]). It is then found, listed, compared and tested like the others.
+//! To add a scheduler, add a file, and an entry in this list. A scheduler from outside this crate
+//! is added at run time ([`register`]). It is then found, listed, compared and tested like the
+//! others.
 
 use crate::contract::Scheduler;
 use crate::cx::Cx;
@@ -11,47 +12,47 @@ use seekwell_core::prose::in_prose;
 use seekwell_core::{Era, Nanos, OpenList, Rule, suggest};
 use thiserror::Error;
 
-/// The block layer of a scheduler.
+/// The block layer that a scheduler belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Layer {
-    /// Single queue, 2.6 to 4.20.
+    /// The single-queue layer, 2.6 to 4.20.
     Legacy,
-    /// Multi-queue.
+    /// The multi-queue layer (blk-mq).
     Mq,
 }
 
-/// Creates an instance for a queue whose facts are in `cx`. The version is always one of
+/// Creates an instance of a scheduler. `cx` contains the facts about its queue. `version` is one of
 /// [`SchedulerInfo::versions`].
 pub type Make = fn(&Cx, version: &str) -> Box<dyn Scheduler>;
 
-/// How long a scheduler may let a best-effort request wait while other tasks keep the device busy.
-/// These bounds are derived from the scheduler's rules and its default tunables; they are not
-/// kernel parameters. Property tests over the registry check them for every version.
+/// Limits for the time that a best-effort request may wait while other tasks keep the device busy.
+/// The limits are derived from the scheduler's rules and its default tunables; they are not kernel
+/// parameters. Property tests over the registry check them for every version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    /// Time until the request is preferred to all others (a deadline, a plug), ms.
+    /// Time until the request goes before all others (because of a deadline or a plug), ms.
     pub fixed_ms: u32,
-    /// Requests of others that still go before it after that time: the rest of a batch or of a
-    /// cycle.
+    /// Number of other tasks' requests that still go before it after that time: the rest of a batch
+    /// or of a cycle.
     pub requests: u32,
-    /// Time for each other task that has requests: its slices and the idling for it, ms.
+    /// Time for each other task that has requests: its slice and the idle wait for it, ms.
     pub per_task_ms: u32,
-    /// Further requests of each other task, for example those that overrun its slice.
+    /// Number of further requests of each other task, for example those that overrun its slice.
     pub per_task_requests: u32,
-    /// The largest number of writes that go to a device before a read that has just arrived. On a
-    /// phone's card that fetches ahead, three always do.
+    /// Largest number of writes that go to a device before a read that has just arrived. On a
+    /// phone's card that fetches requests ahead, the number is always at least three.
     pub writes_before_read: u32,
-    /// Versions in which a request can wait longer than these bounds while other requests keep
-    /// arriving. A version may be listed only if the property tests observe it.
+    /// Versions in which a request can wait longer than these limits while other requests keep
+    /// arriving. Only a version for which the property tests observe such a wait may be listed.
     pub except: &'static [&'static str],
 }
 
 impl Waiting {
-    /// The longest wait from submission to completion with `others` other tasks. Each task has one
-    /// request at a time; the device takes at most `service` for a request.
+    /// Returns the longest wait from submission to completion. There are `others` other tasks with
+    /// one request at a time each, and the device takes at most `service` for a request.
     pub fn bound(&self, others: u32, service: Nanos) -> Nanos {
         let clock_ms = u64::from(self.fixed_ms) + u64::from(self.per_task_ms) * u64::from(others);
-        // The others' requests that are ahead of it, the request itself, and the requests that
+        // The requests of other tasks that are ahead, the request itself, and the requests that
         // still pass it.
         let per_task = u64::from(self.per_task_requests) + 1;
         let requests = u64::from(self.requests) + per_task * u64::from(others) + 1;
@@ -59,39 +60,40 @@ impl Waiting {
     }
 }
 
-/// A scheduler's entry in the registry.
+/// The registry entry of a scheduler.
 #[derive(Clone, Copy)]
 pub struct SchedulerInfo {
-    /// The kernel's name.
+    /// The kernel's name of the scheduler.
     pub name: &'static str,
-    /// Layer it lives in.
+    /// The block layer that the scheduler belongs to.
     pub layer: Layer,
-    /// Versions or variants, the default first, each with the kernel generation of its layer.
+    /// Versions or variants, each with its kernel generation. The first one is the default.
     pub versions: &'static [(&'static str, Era)],
-    /// One line.
+    /// Description of the scheduler in one line.
     pub summary: &'static str,
-    /// Which kernels shipped it, who wrote it, and its purpose.
+    /// The kernels that contained it, its author, and its purpose.
     pub history: &'static str,
-    /// When not to use it.
+    /// The situations in which not to use it.
     pub not_when: &'static str,
-    /// Where the rules come from.
+    /// The source of its rules.
     pub source: &'static str,
-    /// True if it distinguishes processes (a trace without pids hides its behaviour).
+    /// True if it distinguishes processes. Then a trace without pids does not show its behaviour.
     pub per_process: bool,
-    /// Whether this version searches the end-sector hash for a bio (2.6.18 noop did not).
+    /// Returns true if this version searches the end-sector hash for a bio (noop of 2.6.18 does
+    /// not).
     pub hash: fn(version: &str) -> bool,
-    /// How long it may let a request wait with default tunables.
+    /// Limits for the waiting time of a request, with default tunables.
     pub waiting: Waiting,
     /// The rules that its reasons name ([`seekwell_core::rules!`]).
     pub rules: &'static [&'static Rule],
-    /// Tunables of a version.
+    /// Returns the tunables of a version.
     pub tunables: fn(version: &str) -> &'static [Tunable],
     /// Creates an instance.
     pub make: Make,
 }
 
 impl SchedulerInfo {
-    /// The version called `version`, or the default version for an empty name.
+    /// Returns the version called `version`, or the default version for an empty name.
     pub fn version(&self, version: &str) -> Option<(&'static str, Era)> {
         if version.is_empty() {
             return self.versions.first().copied();
@@ -100,12 +102,12 @@ impl SchedulerInfo {
     }
 }
 
-/// The `hash` field of all schedulers except noop of 2.6.18.
+/// The `hash` function of all schedulers except noop of 2.6.18; returns true.
 pub fn hash_always(_: &str) -> bool {
     true
 }
 
-/// The schedulers in the tree.
+/// The schedulers of this crate.
 const BUILT_IN: &[SchedulerInfo] = &[
     crate::noop::INFO,
     crate::deadline::INFO,
@@ -127,27 +129,28 @@ const BUILT_IN: &[SchedulerInfo] = &[
 
 static ALL: OpenList<SchedulerInfo> = OpenList::new(BUILT_IN);
 
-/// All schedulers in display order, the built-in ones first.
+/// Returns all schedulers in display order, those of this crate first.
 pub fn registry() -> &'static [SchedulerInfo] {
     ALL.all()
 }
 
-/// Why a scheduler was not registered.
+/// The reason why a scheduler was not registered.
 #[derive(Error, Debug, Clone, PartialEq, Eq)]
 pub enum RegisterError {
-    /// The command line's notations could not parse this name.
+    /// The command line cannot parse this name.
     #[error(
         "scheduler `{0}`: a name consists of lower-case letters, digits, `-` and `_`, begins with \
-         a letter, and is none of all, single-queue, blk-mq"
+         a letter, and must not be all, single-queue or blk-mq"
     )]
     Name(String),
-    /// The name is taken, or one of the versions would be mistaken for another scheduler.
+    /// The name is registered already, or one of the versions would read like another scheduler.
     #[error("scheduler `{0}` is registered already: choose another name")]
     Taken(String),
-    /// No versions, a repeated version, or a version that cannot be typed.
+    /// There is no version, a version occurs twice, or a version contains a character that is not
+    /// allowed.
     #[error(
-        "scheduler `{name}`: version `{version}`: name at least one version, each once, of letters, \
-         digits, `.`, `-` and `_`"
+        "scheduler `{name}`: version `{version}`: name at least one version, and name each version \
+         once. A version consists of letters, digits, `.`, `-` and `_`"
     )]
     Version {
         /// The scheduler.
@@ -155,7 +158,7 @@ pub enum RegisterError {
         /// The version.
         version: String,
     },
-    /// A version whose kernel generation belongs to the other layer.
+    /// The kernel generation of a version belongs to the other block layer.
     #[error(
         "scheduler `{name}`: version `{version}` belongs to a kernel with the other block layer"
     )]
@@ -167,13 +170,13 @@ pub enum RegisterError {
     },
 }
 
-/// Words that stand for several schedulers.
+/// Words that mean several schedulers.
 const GROUPS: &[&str] = &["all", "single-queue", "blk-mq"];
 
-/// Adds a scheduler from outside the tree, for the rest of the process.
+/// Adds a scheduler from outside this crate, until the process ends.
 ///
 /// # Errors
-/// Names and versions that are taken, or that cannot be typed.
+/// A name or version that is registered already, or that the command line cannot parse.
 pub fn register(info: SchedulerInfo) -> Result<(), RegisterError> {
     let name = info.name;
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
@@ -216,24 +219,24 @@ pub fn register(info: SchedulerInfo) -> Result<(), RegisterError> {
     })
 }
 
-/// Common names of versions that do not begin with the entry's own name.
+/// Common names of versions that do not begin with the scheduler's own name.
 const ALIASES: &[(&str, &str)] = &[("bfq-v7r8", "bfq-sq-v7r8"), ("bfq-v7r5", "bfq-sq-v7r5")];
 
-/// A scheduler found by name.
+/// The result of a search for a scheduler by name.
 #[derive(Clone, Copy)]
 pub struct Named {
-    /// Its entry in the registry.
+    /// The scheduler's entry in the registry.
     pub info: &'static SchedulerInfo,
     /// One of its versions.
     pub version: &'static str,
-    /// The block layer around it.
+    /// The block layer in which the scheduler runs.
     pub era: Era,
-    /// The kernel release, if one was given in place of a version.
+    /// The kernel release, if a release was given instead of a version.
     pub release: Option<Release>,
 }
 
 impl Named {
-    /// The version as a specification states it: the version itself, or the release if that implies
+    /// Returns the version as a specification writes it. This is the release if the release selects
     /// another block layer than the version's own.
     pub fn stated(&self) -> String {
         match (self.release, self.info.version(self.version)) {
@@ -243,8 +246,13 @@ impl Named {
     }
 }
 
-/// Finds `NAME` or `NAME-VERSION` ("cfq-3.4", "mq-deadline", "zen-v1"), an alias of one, or the
-/// version that stands for it in a kernel release ("mq-deadline-5.4", see [`kernels`]).
+/// Finds a scheduler by name. `name` is one of:
+/// - the name of a scheduler ("mq-deadline");
+/// - the name and a version ("cfq-3.4", "zen-v1"), or an alias of these two ("bfq-v7r8");
+/// - the name and a kernel release ("mq-deadline-5.4"). The result then has the version that models
+///   the scheduler in that release (see [`kernels`]).
+///
+/// Returns `None` if no scheduler is found.
 pub fn named(name: &str) -> Option<Named> {
     let name = ALIASES.iter().find(|a| a.0 == name).map_or(name, |a| a.1);
     let rest = |s: &SchedulerInfo| name.strip_prefix(s.name);
@@ -276,7 +284,7 @@ pub fn named(name: &str) -> Option<Named> {
     })
 }
 
-/// The scheduler and the release of `NAME-RELEASE`.
+/// Splits `NAME-RELEASE` into the scheduler and the release.
 fn of_release(name: &str) -> Option<(&'static SchedulerInfo, Release)> {
     registry().iter().find_map(|info| {
         let text = name.strip_prefix(info.name)?.strip_prefix('-')?;
@@ -284,20 +292,20 @@ fn of_release(name: &str) -> Option<(&'static SchedulerInfo, Release)> {
     })
 }
 
-/// Like [`named`]: the entry, the version and the block layer only.
+/// Like [`named`], but returns only the entry, the version and the block layer.
 pub fn find(name: &str) -> Option<(&'static SchedulerInfo, &'static str, Era)> {
     named(name).map(|n| (n.info, n.version, n.era))
 }
 
-/// One algorithm under several names, in order of time.
+/// Algorithms that have several names, in order of time.
 const FAMILIES: &[&[&str]] = &[&["bfq-sq", "bfq"]];
 
-/// Kernels from this year on have blk-mq only (5.0, March 2019).
+/// Kernels since this year have blk-mq only (5.0, March 2019).
 const ONLY_MQ_FROM: u16 = 2019;
 
-/// The name of the version that kernels of a year had: the newest version of that year's block
-/// layer that is not newer than the year, else the oldest version. `None` if the plain name already
-/// means it.
+/// Returns the name of the version that kernels of a year had. This is the newest version that
+/// belongs to that year's block layer and is not newer than the year, or else the oldest version.
+/// Returns `None` if it is the default version of `info`.
 pub fn of_its_time(info: &SchedulerInfo, year: u16) -> Option<(String, Era)> {
     let family = FAMILIES.iter().find(|f| f.contains(&info.name));
     let own = [info.name];
@@ -307,13 +315,13 @@ pub fn of_its_time(info: &SchedulerInfo, year: u16) -> Option<(String, Era)> {
         let of = registry().iter().find(|s| s.name == *name)?;
         all.extend(of.versions.iter().map(|v| (of.name, v.0, v.1)));
     }
-    // If a scheduler exists in one layer only, that layer is used for every year.
+    // If a scheduler exists in only one layer, that layer is used for every year.
     let of_layer = |v: &(_, _, Era)| v.2.is_mq() == (year >= ONLY_MQ_FROM);
     if all.iter().any(of_layer) {
         all.retain(of_layer);
     }
-    // Among equal kernels, the version that its scheduler lists first; never one newer than the
-    // default version.
+    // Among versions of the same year, the one that its scheduler lists first. A version newer than
+    // the default version is never chosen.
     let today = info.versions.first()?.1;
     let then = all.iter().rev();
     let then =
@@ -328,7 +336,7 @@ pub fn of_its_time(info: &SchedulerInfo, year: u16) -> Option<(String, Era)> {
     Some((short.map_or(long.clone(), |a| a.0.to_owned()), era))
 }
 
-/// Other names of schedulers: from other kernels and trees, from `elevator=`, from textbooks.
+/// Other names of schedulers: from other kernels, from `elevator=`, and from textbooks.
 const ALSO: &[(&str, &str)] = &[
     ("as", "anticipatory"),
     ("nop", "noop"),
@@ -347,7 +355,7 @@ const ALSO: &[(&str, &str)] = &[
     ("simple", "sio"),
 ];
 
-/// The text after "no scheduler is called NAME; ": similar names, or all names.
+/// Returns the text that follows "no scheduler is called NAME; ": similar names, or all names.
 pub fn unknown_scheduler(name: &str) -> String {
     let name = name.strip_prefix("elevator=").unwrap_or(name);
     let name = name.strip_suffix("-iosched").unwrap_or(name);
@@ -356,7 +364,8 @@ pub fn unknown_scheduler(name: &str) -> String {
     if let Some(s) = family.max_by_key(|s| s.name.len())
         && let Some(version) = name[s.name.len()..].strip_prefix('-')
     {
-        // For a scheduler from outside the kernel's tree, three numbers are its own version.
+        // For a scheduler from outside the kernel's tree, three numbers are the scheduler's own
+        // version.
         if let Some((info, release)) = of_release(name)
             && (kernels::in_tree(info.name)
                 || version.starts_with("2.6.")
@@ -383,7 +392,7 @@ pub fn unknown_scheduler(name: &str) -> String {
     suggest::remedy(name, &known, ALSO, "`seekwell schedulers`")
 }
 
-/// The text after "SCHEDULER has no tunable NAME; ".
+/// Returns the text that follows "SCHEDULER has no tunable NAME; ".
 pub fn unknown_tunable(name: &str, all: &[Tunable]) -> String {
     let known: Vec<_> = all.iter().map(|t| t.name).collect();
     if known.is_empty() {
@@ -424,7 +433,7 @@ mod tests {
             unknown_scheduler("cfq-9"),
             "cfq has no version `9`; it has 4.0, 4.4, 3.4, 2.6.25, 2.6.24, 2.6.18"
         );
-        // An alias must not equal the name of a scheduler.
+        // An alias must not be the name of a scheduler.
         assert!(
             ALSO.iter()
                 .all(|a| find(a.0).is_none() && find(a.1).is_some())

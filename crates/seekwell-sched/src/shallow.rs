@@ -1,13 +1,13 @@
-//! Shallow tag depths: the part of a tag bitmap that an allocation may use.
+//! Shallow tag depths. A shallow depth is the part of a tag bitmap that an allocation may use.
 //!
-//! blk-mq keeps tags in a bitmap divided into words. A *shallow depth* limits an allocation to the
-//! first part of each word. Up to 6.11 the limit is a number of bits of *each word*. Later kernels
-//! use a number of bits of the whole map and divide it among the words. Seekwell's layer only
-//! counts tags (see the layer's documentation); these functions give the counts that follow from
-//! the bitmaps.
+//! blk-mq keeps tags in a bitmap that is divided into words. A *shallow depth* limits an allocation
+//! to the first part of each word. Up to 6.11 the limit is a number of bits of *each word*. In
+//! later kernels it is a number of bits of the whole map, which is divided among the words.
+//! Seekwell's layer only counts tags (see the documentation of the layer). These functions compute
+//! the counts that follow from the bitmaps.
 
-/// Bits of a word, as a power of two: 64 bits, halved while the map would have fewer than four
-/// words.
+/// Returns the number of bits of a word, as a power of two: 64 bits, halved while the map would
+/// have fewer than four words.
 pub const fn word_shift(depth: u32) -> u32 {
     let mut shift = 6;
     if depth >= 4 {
@@ -18,14 +18,14 @@ pub const fn word_shift(depth: u32) -> u32 {
     shift
 }
 
-/// The words of a map of `depth` tags: the number of bits in each.
+/// Returns the number of bits in each word of a map of `depth` tags.
 pub fn words(depth: u32) -> impl Iterator<Item = u32> {
     let size = 1u32 << word_shift(depth);
     (0..depth.div_ceil(size)).map(move |i| (depth - i * size).min(size))
 }
 
-/// 6.12: bits that a shallow depth of `shallow` opens in each word. Their sum is `shallow`, or
-/// `depth` if that is less.
+/// Returns the number of bits that a shallow depth of `shallow` allows in each word (6.12). Their
+/// sum is the smaller of `shallow` and `depth`.
 pub fn shares(depth: u32, shallow: u32) -> Vec<u32> {
     let shallow = shallow.min(depth);
     let mut out: Vec<u32> = words(depth)
@@ -42,12 +42,12 @@ pub fn shares(depth: u32, shallow: u32) -> Vec<u32> {
     out
 }
 
-/// 6.1: the total number of tags that a limit of `per_word` bits per word leaves open.
+/// Returns the number of tags that a limit of `per_word` bits per word allows (6.1).
 pub fn opened_by_word_limit(depth: u32, per_word: u32) -> u32 {
     words(depth).map(|bits| bits.min(per_word)).sum()
 }
 
-/// 6.1: a limit of `limit` out of `depth` tags, converted to bits of a word, rounded up.
+/// Converts a limit of `limit` out of `depth` tags to bits of a word, rounded up (6.1).
 pub fn to_word_depth(depth: u32, limit: u32) -> u32 {
     let word = 1u64 << word_shift(depth);
     (word * u64::from(limit)).div_ceil(u64::from(depth.max(1))) as u32
@@ -76,7 +76,7 @@ mod tests {
     }
 
     proptest! {
-        /// Shares never exceed their word and add up to the limit.
+        /// The numbers of bits never exceed their word, and their sum is the limit.
         #[test]
         fn shares_add_up(depth in 1u32..2049, shallow in 0u32..2100) {
             let s = shares(depth, shallow);

@@ -1,11 +1,11 @@
-//! sio, "simple I/O": four FIFOs, reads before writes up to a point, soft deadlines (Miguel Boton).
+//! sio, "simple I/O": four FIFOs, reads before most writes, soft deadlines (Miguel Boton).
 //!
-//! Requests queue by class (sync or async, read or write) in order of arrival. After more than
-//! `writes_starved` reads since the last write, a write goes next. Every `fifo_batch + 1`
-//! dispatches sio checks the deadlines of the oldest requests. It takes the first expired one *in a
-//! fixed order of classes* (async write, async read, sync write, sync read), not the oldest. It has
-//! no sorting, no processes, no idling and no timers. Two queued requests join only if they are
-//! neighbours on a list.
+//! There is one FIFO per class (sync or async, read or write). After more than `writes_starved`
+//! reads since the last write, a write goes next. Every `fifo_batch + 1` dispatches, sio checks the
+//! deadline of the oldest request of each class, *in a fixed order of classes*: async write, async
+//! read, sync write, sync read. It dispatches the first request that has expired, which is not
+//! always the oldest one. sio does not sort, does not distinguish processes, does not idle and has
+//! no timers. Two queued requests are joined only if they are neighbours on a list.
 //!
 //! | version | lists | sync read, sync write, async read, async write expire | fifo_batch | writes_starved |
 //! |---|---|---|---|---|
@@ -16,9 +16,10 @@
 //! | oneplus | 4 | 1000 **jiffies**, 5000 **jiffies**, 4 s, 16 s | 16 | 2 |
 //! | v1 | 2 | sync 500 ms, async 5 s | 16 | none |
 //!
-//! One defect of the 0.2 copies is corrected. They never set `writes_starved` and the count of
-//! reads, so a phone ran with uninitialized values until the tunable was written. Here the values
-//! are the default and 0. Not modelled: the derivatives SIOplus, tripndroid, Zenplus and Maple.
+//! One defect of the 0.2 copies is corrected. The copies do not initialize `writes_starved` and the
+//! count of reads, so the behaviour of a phone was undefined until the tunable was written. Here
+//! the initial values are the default and 0. The derivatives SIOplus, tripndroid, Zenplus and Maple
+//! are not modelled.
 
 use crate::contract::{Insert, Scheduler};
 use crate::cx::{Cx, Emit};
@@ -27,7 +28,7 @@ use crate::registry::{Layer, SchedulerInfo, Waiting, hash_always};
 use crate::tunable::{INT_MAX, Kind, StoreError, Tunable, legacy_int};
 use seekwell_core::{Era, RqId};
 
-/// Registry entry.
+/// Registry entry of sio.
 pub const INFO: SchedulerInfo = SchedulerInfo {
     name: "sio",
     layer: Layer::Legacy,
@@ -67,11 +68,11 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
 
 seekwell_core::rules! {
     HEAD_EXPIRED: "head-expired", "sio_choose_expired_request",
-        "After each fifo_batch requests, an expired head goes first: async write, async read, sync \
-         write, sync read.";
+        "After each fifo_batch requests, the first expired request in this order goes: async \
+         write, async read, sync write, sync read.";
     READS_BEFORE_WRITES: "reads-before-writes", "sio_choose_request",
-        "The oldest read goes, sync before async, but a write after more than writes_starved \
-         reads in a row.";
+        "The oldest read goes, sync before async. After more than writes_starved reads in a row, a \
+         write goes.";
 }
 
 const fn ms(name: &'static str, default: &'static str, help: &'static str) -> Tunable {
@@ -94,33 +95,38 @@ const fn batch(default: &'static str) -> Tunable {
         default,
         min: 0,
         max: INT_MAX,
-        help: "Deadlines are looked at every fifo_batch + 1 dispatches, first at fifo_batch + 2.",
+        help: "Deadlines are checked every fifo_batch + 1 dispatches. The first check is at \
+               dispatch fifo_batch + 2.",
     }
 }
 
-/// Tunables with the defaults of: sync read, sync write, fifo_batch, writes_starved.
+/// Makes the table of tunables. `defaults` contains the expiry times of sync reads and sync writes,
+/// fifo_batch and writes_starved.
 const fn tunables(defaults: [&'static str; 4]) -> [Tunable; 6] {
     [
         ms(
             "sync_read_expire",
             defaults[0],
-            "Age from which a sync read may go first at a deadline check, after all other classes.",
+            "Age at which the oldest sync read has expired. A deadline check dispatches the first \
+             expired request that it finds; it checks sync reads last.",
         ),
         ms(
             "sync_write_expire",
             defaults[1],
-            "The same for sync writes (fsync, direct I/O), after async requests.",
+            "Age at which the oldest sync write (fsync, direct I/O) has expired. A deadline check \
+             looks at sync writes after the async requests.",
         ),
         ms(
             "async_read_expire",
             "4000",
-            "The same for async reads. Reads are sync, so normally without effect.",
+            "Age at which the oldest async read has expired. Reads are normally sync, so this has \
+             no effect.",
         ),
         ms(
             "async_write_expire",
             "16000",
-            "The same for async writes (buffered writes), before all other classes. Soft: each one \
-             needs a separate check.",
+            "Age at which the oldest async write (a buffered write) has expired. A deadline check \
+             looks at async writes first, and dispatches only one of them.",
         ),
         batch(defaults[2]),
         Tunable {
@@ -131,7 +137,7 @@ const fn tunables(defaults: [&'static str; 4]) -> [Tunable; 6] {
             min: 0,
             max: INT_MAX,
             help: "After more than this many reads since the last write, a write goes next. Reads \
-                   count also while no write waits. 0: strict alternation.",
+                   also count while no write waits. 0: reads and writes alternate.",
         },
     ]
 }
@@ -145,18 +151,20 @@ static TUNABLES_V1: [Tunable; 3] = [
     ms(
         "sync_expire",
         "500",
-        "Age from which a sync request may go first at a deadline check.",
+        "Age at which the oldest sync request has expired, so that a deadline check dispatches it \
+         first.",
     ),
     ms(
         "async_expire",
         "5000",
-        "The same for async requests, which then go before expired sync ones.",
+        "Age at which the oldest async request has expired. It then goes before an expired sync \
+         request.",
     ),
     batch("16"),
 ];
 
-/// The lists. Version 1 has two lists, sync and async. They use the two middle indices, where the
-/// orders of expiry and choice match version 1.
+/// Indices of the lists. Version 1 has only two lists, sync and async. They use the two middle
+/// indices, so that the orders of expiry and choice below are right for version 1 too.
 const ASYNC_READ: usize = 0;
 const ASYNC_WRITE: usize = 1;
 const SYNC_READ: usize = 2;
@@ -164,34 +172,34 @@ const SYNC_WRITE: usize = 3;
 const V1_ASYNC: usize = ASYNC_WRITE;
 const V1_SYNC: usize = SYNC_READ;
 
-/// Order in which the heads are checked for expiry.
+/// The order in which the oldest requests are checked for expiry.
 const EXPIRY_ORDER: [usize; 4] = [ASYNC_WRITE, ASYNC_READ, SYNC_WRITE, SYNC_READ];
-/// Order of the choice while reads are preferred.
+/// The order in which lists are searched while reads are preferred.
 const READS_FIRST: [usize; 4] = [SYNC_READ, ASYNC_READ, SYNC_WRITE, ASYNC_WRITE];
-/// Order of the choice while writes are preferred.
+/// The order in which lists are searched while writes are preferred.
 const WRITES_FIRST: [usize; 4] = [SYNC_WRITE, ASYNC_WRITE, SYNC_READ, ASYNC_READ];
 
 const NAMES: [&str; 4] = ["async reads", "async writes", "sync reads", "sync writes"];
 
-/// Differences between the published copies.
+/// The differences between the published copies.
 #[derive(Clone, Copy, Debug)]
 pub struct Variant {
-    /// Version 1: classes are sync and async only, and reads have no preference.
+    /// True for version 1: the only classes are sync and async, and reads are not preferred.
     pub two_lists: bool,
-    /// Default expiry times of sync reads and writes, in quarters of a second.
+    /// Default expiry times of sync reads and sync writes, in quarters of a second.
     pub sync_expire_quarters: [u64; 2],
-    /// For the copies that mistook milliseconds for jiffies: these expiry times instead, whatever
-    /// HZ is.
+    /// Default expiry times in jiffies, whatever HZ is. Only for the copies that use jiffies where
+    /// milliseconds were meant.
     pub sync_expire_jiffies: Option<[u64; 2]>,
-    /// Default fifo_batch, requests.
+    /// Default of fifo_batch, in requests.
     pub fifo_batch: u32,
-    /// Default writes_starved, reads.
+    /// Default of writes_starved, in reads.
     pub writes_starved: u32,
     tunables: &'static [Tunable],
 }
 
 impl Variant {
-    /// Finds a variant by the version names of [`INFO`].
+    /// Returns the variant with a version name of [`INFO`].
     pub fn named(version: &str) -> Self {
         let reference = Variant {
             two_lists: false,
@@ -235,7 +243,7 @@ impl Variant {
         }
     }
 
-    /// Default expiry times by list, jiffies.
+    /// Returns the default expiry times by list, in jiffies.
     fn expire_j(&self, hz: u64) -> [u64; 4] {
         let sync = self
             .sync_expire_jiffies
@@ -245,13 +253,13 @@ impl Variant {
     }
 }
 
-/// The scheduler.
+/// The scheduler sio.
 #[derive(Debug)]
 pub struct Sio {
     variant: Variant,
     fifos: Fifos<4>,
     check: ExpiryCheck,
-    /// Reads dispatched since the last write.
+    /// Number of reads dispatched since the last write.
     starved: u32,
     expire_j: [u64; 4],
     writes_starved: u32,
@@ -281,7 +289,7 @@ impl Sio {
         }
     }
 
-    /// The list whose expiry time this tunable sets.
+    /// Returns the list whose expiry time this tunable sets.
     fn expiry_list(&self, name: &str) -> Option<usize> {
         Some(match (self.variant.two_lists, name) {
             (true, "sync_expire") => V1_SYNC,
@@ -294,7 +302,7 @@ impl Sio {
         })
     }
 
-    /// Takes an expired head, if there is one.
+    /// Returns the oldest request of the first list in which it has expired.
     fn take_expired(&self, cx: &mut Cx) -> Option<RqId> {
         let now_j = cx.jiffies();
         for list in EXPIRY_ORDER {
@@ -308,7 +316,7 @@ impl Sio {
         None
     }
 
-    /// Chooses a read, or a write after enough reads.
+    /// Returns the oldest read, or the oldest write after enough reads.
     fn choose(&self, cx: &mut Cx) -> Option<RqId> {
         let writes = !self.variant.two_lists && self.starved > self.writes_starved;
         let order = if writes { WRITES_FIRST } else { READS_FIRST };

@@ -1,13 +1,13 @@
-//! Tunables: name, unit, default, range and help in one place, spelled as in sysfs.
+//! Tunables. Each has a name, unit, default, range and help text, written as in sysfs.
 
 use thiserror::Error;
 
-/// The kind of value, which decides how sysfs parses it.
+/// The kind of a value. It decides how sysfs parses the value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// Milliseconds, stored in jiffies (rounded up when written).
+    /// Milliseconds that are stored in jiffies, rounded up.
     MsJiffies,
-    /// Milliseconds, stored as written.
+    /// Milliseconds that are stored as written.
     Ms,
     /// Microseconds.
     Us,
@@ -17,38 +17,38 @@ pub enum Kind {
     Count,
     /// 0 or 1.
     Bool,
-    /// Any other value; `help` explains it.
+    /// Any other value, which `help` explains.
     Text,
-    /// Cannot be written.
+    /// A value that cannot be written.
     ReadOnly,
 }
 
 /// One tunable of `/sys/block/DEV/queue/iosched/`.
 #[derive(Clone, Copy, Debug)]
 pub struct Tunable {
-    /// The kernel's name.
+    /// The kernel's name of the tunable.
     pub name: &'static str,
-    /// How the value is stored.
+    /// The kind of its value.
     pub kind: Kind,
-    /// Unit, for display ("ms", "requests", "KiB", ...).
+    /// Unit of the value, for display ("ms", "requests", "KiB", ...).
     pub unit: &'static str,
-    /// Default at HZ=1000, as sysfs would print it, or the result of the formula in words.
+    /// Default at HZ=1000 as sysfs prints it, or the result of its formula in words.
     pub default: &'static str,
-    /// The smallest value that sysfs does not clamp.
+    /// Smallest value that sysfs stores unchanged.
     pub min: i64,
-    /// The largest value that sysfs does not clamp.
+    /// Largest value that sysfs stores unchanged.
     pub max: i64,
-    /// What it does and what it trades, in one or two sentences.
+    /// What the tunable does, and the effect of larger and smaller values, in one or two sentences.
     pub help: &'static str,
 }
 
-/// INT_MAX, the usual upper limit.
+/// The value INT_MAX of C, which is the usual upper limit.
 pub const INT_MAX: i64 = i32::MAX as i64;
-/// UINT_MAX.
+/// The value UINT_MAX of C.
 pub const UINT_MAX: i64 = u32::MAX as i64;
 
-/// `queue/wbt_lat_usec`, which every blk-mq queue has, whatever its scheduler. It is compared and
-/// recorded like a tunable of the scheduler.
+/// The file `queue/wbt_lat_usec`, which every blk-mq queue has. It is compared and recorded like a
+/// tunable of the scheduler.
 pub const WBT_LAT_USEC: Tunable = Tunable {
     name: "wbt_lat_usec",
     kind: Kind::Us,
@@ -61,8 +61,8 @@ pub const WBT_LAT_USEC: Tunable = Tunable {
 };
 
 impl Tunable {
-    /// Whether this text is a valid value. This check is stricter than sysfs, which clamps. It is
-    /// for values that people type, so that a typing error is reported.
+    /// Checks that `text` is a valid value. Unlike sysfs, which replaces a value outside the range
+    /// by the nearest limit, this check returns an error, so that a typing error is reported.
     pub fn validate(&self, text: &str) -> Result<(), StoreError> {
         let text = text.trim();
         match self.kind {
@@ -88,47 +88,47 @@ impl Tunable {
     }
 }
 
-/// Why a write to a tunable failed.
+/// The reason why a value was not stored.
 #[derive(Error, Debug, Clone, PartialEq, Eq)]
 pub enum StoreError {
-    /// No such name.
+    /// There is no tunable of this name.
     #[error("no tunable `{name}`")]
     Unknown {
-        /// The name as given.
+        /// The name that was given.
         name: String,
     },
-    /// EINVAL: not a number where the kernel wants one.
+    /// The text is not a number, but the kernel requires one (EINVAL).
     #[error("tunable `{name}`: `{value}` is not a whole number")]
     NotANumber {
-        /// Tunable.
+        /// Name of the tunable.
         name: String,
-        /// As given.
+        /// The text that was given.
         value: String,
     },
-    /// EINVAL, or outside the range that the kernel keeps.
+    /// The value is outside the range of the kernel (EINVAL or a limit).
     #[error("tunable `{name}`: {value} is outside {min}..={max} {unit}")]
     Range {
-        /// Tunable.
+        /// Name of the tunable.
         name: String,
-        /// As given.
+        /// The text that was given.
         value: String,
-        /// Lowest accepted.
+        /// Smallest accepted value.
         min: i64,
-        /// Highest accepted.
+        /// Largest accepted value.
         max: i64,
-        /// Unit.
+        /// Unit of the value.
         unit: &'static str,
     },
-    /// EACCES.
+    /// The tunable cannot be written (EACCES).
     #[error("tunable `{name}` is read-only")]
     ReadOnly {
-        /// Tunable.
+        /// Name of the tunable.
         name: String,
     },
-    /// EINVAL for a scheduler-specific reason.
+    /// The scheduler rejects the value (EINVAL).
     #[error("tunable `{name}`: {why}")]
     Invalid {
-        /// Tunable.
+        /// Name of the tunable.
         name: String,
         /// The reason in words.
         why: String,
@@ -136,13 +136,13 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// The error for an unknown name.
+    /// Returns the error for an unknown name.
     pub fn unknown(name: &str) -> Self {
         StoreError::Unknown {
             name: name.to_owned(),
         }
     }
-    /// The error for a read-only tunable.
+    /// Returns the error for a read-only tunable.
     pub fn read_only(name: &str) -> Self {
         StoreError::ReadOnly {
             name: name.to_owned(),
@@ -150,7 +150,8 @@ impl StoreError {
     }
 }
 
-/// The legacy elevators' parser (`simple_strtol`): a signed decimal prefix; garbage is 0.
+/// Parses a number as legacy elevators do (`simple_strtol`): a signed decimal prefix; 0 for other
+/// text.
 pub fn legacy_int(text: &str) -> i64 {
     let t = text.trim_start();
     let (neg, digits) = match t.as_bytes().first() {
@@ -166,7 +167,7 @@ pub fn legacy_int(text: &str) -> i64 {
     if neg { -v } else { v }
 }
 
-/// The blk-mq elevators' parser (`kstrtoint`): the whole text must be a 32-bit number.
+/// Parses a number as blk-mq elevators do (`kstrtoint`): the whole text must be a 32-bit number.
 pub fn strict_int(name: &str, text: &str) -> Result<i64, StoreError> {
     let t = text.strip_suffix('\n').unwrap_or(text);
     match t.parse::<i32>() {
@@ -178,7 +179,7 @@ pub fn strict_int(name: &str, text: &str) -> Result<i64, StoreError> {
     }
 }
 
-/// The blk-mq elevators' parser for unsigned 64-bit values (`kstrtoull`).
+/// Parses an unsigned 64-bit number as blk-mq elevators do (`kstrtoull`).
 pub fn strict_u64(name: &str, text: &str) -> Result<u64, StoreError> {
     let t = text.strip_suffix('\n').unwrap_or(text);
     t.parse::<u64>().map_err(|_| StoreError::NotANumber {

@@ -1,23 +1,25 @@
 //! vr, "V(R)": the nearest request, with a penalty for a change of direction (Aaron Carroll, 2007).
 //!
-//! All requests, sync and async, are in one sector order. The next request is the nearer of the two
-//! neighbours of the last one's *start*; `rev_penalty` discounts the distance ahead. vr checks the
-//! deadlines of sync and async requests every `fifo_batch + 1` dispatches; an expired request moves
-//! the head. vr follows Geist and Daniel's V(R) family (1987), from SSTF (R = 0) to SCAN (R = 1).
-//! It has no processes and no timers.
+//! All requests, sync and async, are in one sector order. vr compares the distances from the
+//! *start* of the last request to its two neighbours, and dispatches the nearer one. The distance
+//! in the current direction is first reduced with `rev_penalty`. Every `fifo_batch + 1` dispatches
+//! vr checks the deadlines of the oldest sync and async requests, and an expired request moves the
+//! head. vr belongs to the V(R) family of Geist and Daniel (1987), which ranges from SSTF (R = 0)
+//! to SCAN (R = 1). It does not distinguish processes and has no timers.
 //!
-//! **The shipped code does not do what its header says.** The header says that the distance ahead
-//! is divided by `rev_penalty`; the code uses the *remainder* of that division. So small values
-//! make it LOOK (going on costs almost nothing), and large values and 0 make it SSTF, the reverse
-//! of the documentation. The remainder is the default here, as on every phone; `penalty_mode` =
-//! `quotient` is the scheduler as documented.
+//! **The published code does not do what its header says.** The header says that the distance in
+//! the current direction is divided by `rev_penalty`. The code uses the *remainder* of that
+//! division. With a small value the remainder is small, so vr keeps its direction like LOOK. With a
+//! large value or 0, vr behaves like SSTF. Both are the reverse of the documentation. Seekwell uses
+//! the remainder by default, like every phone kernel that contains vr. With `penalty_mode` =
+//! `quotient` the scheduler does what its header says.
 //!
-//! | version | rev_penalty | a second request at a queued start sector |
+//! | version | rev_penalty | a second request with the start sector of a queued request |
 //! |---|---|---|
-//! | msm8226 (default) | 10 | queued behind it |
-//! | tuna | 10 | sends the queued one off at once |
-//! | jf | 1 | queued behind it |
-//! | glitch | 0 | sends the queued one off at once |
+//! | msm8226 (default) | 10 | is queued after the first |
+//! | tuna | 10 | dispatches the first at once |
+//! | jf | 1 | is queued after the first |
+//! | glitch | 0 | dispatches the first at once |
 
 use crate::contract::{Insert, MergeKind, Scheduler};
 use crate::cx::{Cx, Emit};
@@ -26,7 +28,7 @@ use crate::registry::{Layer, SchedulerInfo, Waiting, hash_always};
 use crate::tunable::{INT_MAX, Kind, StoreError, Tunable, legacy_int};
 use seekwell_core::{Bio, Era, IocId, Nodes, RqId, Sector, Tree};
 
-/// Registry entry.
+/// Registry entry of vr.
 pub const INFO: SchedulerInfo = SchedulerInfo {
     name: "vr",
     layer: Layer::Legacy,
@@ -41,12 +43,12 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
               copies keep the remainder of the division by rev_penalty instead of the quotient, \
               which reverses the tunable's effect; they differ in its default.",
     not_when: "Several sequential readers, or reads next to writeback: it distinguishes neither \
-               processes nor sync, and a backlog older than the deadlines makes every second \
-               dispatch a jump.",
+               processes nor sync, and while queued requests are older than their deadlines, every \
+               second dispatch is a seek.",
     source: "behaviour of block/vr-iosched.c in four published phone kernels",
     per_process: false,
     hash: hash_always,
-    // async_expire; deadlines are checked after fifo_batch (16) dispatches.
+    // async_expire. Deadlines are checked after fifo_batch (16) dispatches.
     waiting: Waiting {
         fixed_ms: 5000,
         requests: 17,
@@ -62,15 +64,17 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
 
 seekwell_core::rules! {
     ALIAS_EVICTED: "alias-evicted", "vr_add_rq_rb",
-        "Older copies hold one request per start sector: a second one dispatches the first at \
-         once.";
+        "Older copies hold one request per start sector. If a second request with that start \
+         arrives, the first is dispatched at once.";
     HEAD_EXPIRED: "head-expired", "vr_choose_expired_request",
-        "After each fifo_batch requests, the expired head with the earliest deadline goes first.";
+        "After each fifo_batch requests, the oldest sync or async request goes first if it has \
+         expired. If both have expired, the one with the earlier deadline goes.";
     ONE_SIDE: "one-side", "vr_choose_request",
-        "With requests on one side of the head only, the nearest of them goes.";
+        "If all requests are on one side of the head, the nearest of them goes.";
     REVERSE_PENALTY: "reverse-penalty", "vr_choose_request",
-        "With requests on both sides the nearer one goes; the distance ahead is first taken modulo \
-         rev_penalty (according to its documentation: divided by it).";
+        "If requests are on both sides of the head, the nearer one goes. The distance in the \
+         current direction is first taken modulo rev_penalty (in the documentation: divided by \
+         rev_penalty).";
 }
 
 const fn tunables(rev_penalty: &'static str, alias_evict: &'static str) -> [Tunable; 6] {
@@ -82,8 +86,8 @@ const fn tunables(rev_penalty: &'static str, alias_evict: &'static str) -> [Tuna
             default: "500",
             min: 0,
             max: INT_MAX,
-            help: "Age from which a sync request may go first at a deadline check; the sweep \
-                   continues from there. 0: no deadline.",
+            help: "Age at which the oldest sync request has expired, so that a deadline check \
+                   dispatches it first. The sweep continues from there. 0: no deadline.",
         },
         Tunable {
             name: "async_expire",
@@ -92,7 +96,8 @@ const fn tunables(rev_penalty: &'static str, alias_evict: &'static str) -> [Tuna
             default: "5000",
             min: 0,
             max: INT_MAX,
-            help: "The same for async requests (buffered writes). 0: no deadline.",
+            help: "Age at which the oldest async request (a buffered write) has expired. 0: no \
+                   deadline.",
         },
         Tunable {
             name: "fifo_batch",
@@ -101,8 +106,8 @@ const fn tunables(rev_penalty: &'static str, alias_evict: &'static str) -> [Tuna
             default: "1",
             min: 0,
             max: INT_MAX,
-            help: "Deadlines are looked at every fifo_batch + 1 dispatches, first at fifo_batch + \
-                   2. Larger: fewer jumps, longer waits.",
+            help: "Deadlines are checked every fifo_batch + 1 dispatches. The first check is at \
+                   dispatch fifo_batch + 2. Larger: fewer seeks, longer waits.",
         },
         Tunable {
             name: "rev_penalty",
@@ -122,8 +127,8 @@ const fn tunables(rev_penalty: &'static str, alias_evict: &'static str) -> [Tuna
             default: "remainder",
             min: 0,
             max: 0,
-            help: "Not in any kernel. remainder: the behaviour on every phone; quotient: the \
-                   documented behaviour.",
+            help: "Not in any kernel. remainder: the behaviour of the published code; quotient: \
+                   the behaviour that its documentation describes.",
         },
         Tunable {
             name: "alias_evict",
@@ -133,7 +138,8 @@ const fn tunables(rev_penalty: &'static str, alias_evict: &'static str) -> [Tuna
             min: 0,
             max: 1,
             help: "Not a tunable of any kernel: the behaviour of copies for kernels before 3.1. 1: \
-                   a request with the start sector of a queued one dispatches that one at once.",
+                   if a request arrives with the start sector of a queued request, the queued \
+                   request is dispatched at once.",
         },
     ]
 }
@@ -143,18 +149,19 @@ static TUNABLES_TUNA: [Tunable; 6] = tunables("10", "1");
 static TUNABLES_JF: [Tunable; 6] = tunables("1", "0");
 static TUNABLES_GLITCH: [Tunable; 6] = tunables("0", "1");
 
-/// Differences between the published copies: defaults.
+/// The differences between the published copies: their defaults.
 #[derive(Clone, Copy, Debug)]
 pub struct Variant {
-    /// Default rev_penalty.
+    /// Default of rev_penalty.
     pub rev_penalty: u32,
-    /// A second request at a queued start sector dispatches the queued one at once.
+    /// True if a second request with the start sector of a queued request dispatches that one at
+    /// once.
     pub alias_evict: bool,
     tunables: &'static [Tunable],
 }
 
 impl Variant {
-    /// Finds a variant by the version names of [`INFO`].
+    /// Returns the variant with a version name of [`INFO`].
     pub fn named(version: &str) -> Self {
         let (rev_penalty, alias_evict, tunables) = match version {
             "tuna" => (10, true, &TUNABLES_TUNA),
@@ -170,19 +177,19 @@ impl Variant {
     }
 }
 
-/// How the distance ahead is discounted.
+/// The way in which the distance in the current direction is reduced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PenaltyMode {
-    /// The remainder of the division by rev_penalty, as shipped.
+    /// By the remainder of the division by rev_penalty, as in the published code.
     Remainder,
-    /// The quotient, as documented.
+    /// By the quotient of the division by rev_penalty, as documented.
     Quotient,
 }
 
 const ASYNC: usize = 0;
 const SYNC: usize = 1;
 
-/// The scheduler.
+/// The scheduler vr.
 #[derive(Debug)]
 pub struct Vr {
     variant: Variant,
@@ -190,16 +197,16 @@ pub struct Vr {
     nodes: Nodes<Sector>,
     fifos: Fifos<2>,
     check: ExpiryCheck,
-    /// Start of the request dispatched last.
+    /// Start sector of the request dispatched last.
     last: Sector,
     forward: bool,
-    /// The nearest queued request at or above `last`.
+    /// The nearest queued request that starts at or above `last`.
     next: Option<RqId>,
-    /// The nearest queued request below `last`. It is at `last` only if a request with the same
-    /// start was dispatched.
+    /// The nearest queued request that starts below `last`. It can also start at `last`, if another
+    /// request with that start was dispatched.
     prev: Option<RqId>,
-    /// `prev` was merged away while a request with the same start followed it; only `prev`'s
-    /// predecessor became a candidate.
+    /// True if `prev` was merged into another request while a request with the same start followed
+    /// it in the order. The request before `prev` replaced it, not the request that followed.
     equal_lost: bool,
     expire_j: [u64; 2],
     rev_penalty: u32,
@@ -228,7 +235,7 @@ impl Vr {
         }
     }
 
-    /// `vr_add_rq_rb`: adds to the sector order; the request may become a candidate.
+    /// `vr_add_rq_rb`: inserts a request into the sector order, and updates the two candidates.
     fn sort(&mut self, cx: &mut Cx, rq: RqId) {
         let start = cx.rqs[rq].sector;
         while self.alias_evict
@@ -250,7 +257,7 @@ impl Vr {
         }
     }
 
-    /// Removes from the sector order; its neighbour replaces a cached candidate.
+    /// Removes a request from the sector order. If it was a candidate, its neighbour replaces it.
     fn unsort(&mut self, rq: RqId) {
         if self.next == Some(rq) {
             self.next = self.nodes.next(rq.0).map(RqId);
@@ -263,7 +270,7 @@ impl Vr {
         self.nodes.remove(&mut self.sorted, rq.0);
     }
 
-    /// `vr_move_request`: dispatches `rq` and moves the head to it.
+    /// `vr_move_request`: dispatches `rq` and moves the head to its start.
     fn take(&mut self, cx: &mut Cx, rq: RqId) {
         let start = cx.rqs[rq].sector;
         self.forward = start > self.last;
@@ -276,7 +283,7 @@ impl Vr {
         cx.emit(rq, Emit::Tail);
     }
 
-    /// `vr_choose_expired_request`: among the expired heads, the one due earliest.
+    /// `vr_choose_expired_request`: returns the expired head with the earliest deadline.
     fn take_expired(&self, cx: &mut Cx) -> Option<RqId> {
         let now_j = cx.jiffies();
         let head = |list| self.fifos.first_if(list, |d| now_j > d);
@@ -292,8 +299,8 @@ impl Vr {
         Some(rq)
     }
 
-    /// `vr_choose_request`: the nearer of the two candidates, with a penalty for a change of
-    /// direction.
+    /// `vr_choose_request`: returns the nearer of the two candidates, with a penalty for a change
+    /// of direction.
     fn choose(&self, cx: &mut Cx) -> Option<RqId> {
         let (next, prev) = match (self.next, self.prev) {
             (Some(n), Some(p)) => (n, p),

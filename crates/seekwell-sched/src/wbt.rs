@@ -1,25 +1,25 @@
-//! How the kernel changes writeback throttling (`queue/wbt_lat_usec`) when the name of a scheduler
-//! is written to `queue/scheduler`. Simulations and real runs both use this table.
+//! The rules by which the kernel changes writeback throttling (`queue/wbt_lat_usec`) when the name
+//! of a scheduler is written to `queue/scheduler`. Simulations and host runs both use these rules.
 //!
-//! By default throttling is on, with a target that depends on the kind of disk. bfq turns
-//! throttling off while bfq is active (`wbt_disable_default`). Every other scheduler leaves
-//! throttling as it is, or turns it on again after bfq (`wbt_enable_default`). A value written by
-//! hand stays under every scheduler.
+//! By default throttling is on, with a latency target that depends on the kind of disk. While bfq
+//! is the scheduler, throttling is off (`wbt_disable_default`). Any other scheduler leaves
+//! throttling as it is, or turns it on again after bfq (`wbt_enable_default`). A value that a user
+//! wrote stays under every scheduler.
 
-/// Target of a non-rotational disk, us.
+/// Default latency target of a non-rotational disk, us.
 pub const FLASH_USEC: u64 = 2_000;
-/// Target of a rotational disk, us.
+/// Default latency target of a rotational disk, us.
 pub const ROTATING_USEC: u64 = 75_000;
 
-/// Schedulers that turn throttling off. `turns` is not a kernel scheduler.
+/// The schedulers that turn throttling off. `turns` is not a kernel scheduler.
 const OFF: &[&str] = &["bfq", "turns"];
 
-/// Whether the queue throttles writeback under this scheduler by default.
+/// Returns true if the queue throttles writeback under this scheduler by default.
 pub fn wanted(scheduler: &str) -> bool {
     !OFF.contains(&scheduler)
 }
 
-/// The default target of a disk with throttling on, us.
+/// Returns the default latency target of a disk, us.
 pub const fn target_usec(rotating: bool) -> u64 {
     match rotating {
         true => ROTATING_USEC,
@@ -27,7 +27,7 @@ pub const fn target_usec(rotating: bool) -> u64 {
     }
 }
 
-/// The value of `wbt_lat_usec` under a scheduler if nobody has written it; 0 means off.
+/// Returns the value of `wbt_lat_usec` under a scheduler if nobody wrote it, us; 0 means off.
 pub fn default_usec(scheduler: &str, rotating: bool) -> u64 {
     match wanted(scheduler) {
         true => target_usec(rotating),
@@ -35,8 +35,9 @@ pub fn default_usec(scheduler: &str, rotating: bool) -> u64 {
     }
 }
 
-/// A value that reverses the default of a scheduler. Under bfq the kernel remembers the disk's
-/// target and treats a write of the same value as no change, so this returns the target plus one.
+/// Returns a value (us) that switches throttling on under a scheduler that turns it off, and off
+/// under any other. Under bfq the kernel still stores the disk's target and treats a write of the
+/// same value as no change. So the value that switches it on is the target plus one.
 pub fn opposite_usec(scheduler: &str, rotating: bool) -> u64 {
     match wanted(scheduler) {
         true => 0,

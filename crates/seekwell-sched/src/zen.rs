@@ -1,11 +1,12 @@
 //! zen: two FIFOs, sync before async, with periodic deadline checks (Brandon Berhent, 2012).
 //!
-//! Requests leave in order of arrival within their class, sync first. Every `fifo_batch + 1`
-//! dispatches zen checks the deadlines of the oldest requests. An expired async head then goes
-//! first, unless the sync head has expired too. It has no sorting, no processes, no idling and no
-//! timers.
+//! Requests are dispatched in order of arrival within their class, sync before async. Every
+//! `fifo_batch + 1` dispatches zen checks the deadline of the oldest request of each class. If only
+//! the oldest async request has expired, it goes first. If both have expired, the sync request goes
+//! if it is due earlier; otherwise neither goes because of its deadline. zen does not sort, does
+//! not distinguish processes, does not idle and has no timers.
 //!
-//! The copies that phones shipped are one implementation with four parameters:
+//! The copies that phones contained are one implementation with these parameters:
 //!
 //! | | 1.1 (default) | v1 | jf | ge |
 //! |---|---|---|---|---|
@@ -14,8 +15,9 @@
 //! | fifo_batch | 16 | 1 | 1 | 16 |
 //! | expired | later than | later than | at or later | at or later |
 //!
-//! Two defects of the originals are corrected. An expiry time of 0 lost the request for good; here
-//! the request is due on arrival. The batch counter started uninitialized; here it starts at 0.
+//! Two defects of the originals are corrected. With an expiry time of 0 the originals lost the
+//! request; here the request is due on arrival. The originals did not initialize the batch counter;
+//! here it starts at 0.
 
 use crate::contract::{Insert, Scheduler};
 use crate::cx::{Cx, Emit};
@@ -24,7 +26,7 @@ use crate::registry::{Layer, SchedulerInfo, Waiting, hash_always};
 use crate::tunable::{INT_MAX, Kind, StoreError, Tunable, legacy_int};
 use seekwell_core::{Era, RqId};
 
-/// Registry entry.
+/// Registry entry of zen.
 pub const INFO: SchedulerInfo = SchedulerInfo {
     name: "zen",
     layer: Layer::Legacy,
@@ -43,7 +45,8 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/zen-iosched.c in seven published phone kernels",
     per_process: false,
     hash: hash_always,
-    // async_expire; checked between batches of fifo_batch (16), which also contain sync requests.
+    // async_expire. It is checked between batches of fifo_batch (16), which also contain sync
+    // requests.
     waiting: Waiting {
         fixed_ms: 5000,
         requests: 64,
@@ -59,10 +62,11 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
 
 seekwell_core::rules! {
     HEAD_EXPIRED: "head-expired", "zen_choose_expired_request",
-        "After each fifo_batch requests, an expired head goes first; if both have expired, sync \
-         goes only if it is due earlier, and async does not go.";
+        "After each fifo_batch requests, the oldest request of a class goes first if it has \
+         expired. If both have expired, the sync request goes if it is due earlier; otherwise \
+         neither goes first.";
     OLDEST_FIRST: "oldest-first", "zen_choose_request",
-        "The oldest sync request goes; async requests only if no sync one waits.";
+        "The oldest sync request goes. An async request goes only if no sync request waits.";
 }
 
 const fn tunables(defaults: [&'static str; 3]) -> [Tunable; 4] {
@@ -74,8 +78,8 @@ const fn tunables(defaults: [&'static str; 3]) -> [Tunable; 4] {
             default: defaults[0],
             min: 0,
             max: INT_MAX,
-            help: "Age from which a sync head may go first at a deadline check. 0: at once (the \
-                   original lost the request).",
+            help: "Age at which the oldest sync request has expired, so that a deadline check may \
+                   dispatch it first. 0: it has expired at once (the original lost the request).",
         },
         Tunable {
             name: "async_expire",
@@ -84,8 +88,9 @@ const fn tunables(defaults: [&'static str; 3]) -> [Tunable; 4] {
             default: defaults[1],
             min: 0,
             max: INT_MAX,
-            help: "The same for async requests (buffered writes). Shorter: writeback gets through \
-                   more often between reads. 0: at once (the original lost the request).",
+            help: "Age at which the oldest async request (a buffered write) has expired. Shorter: \
+                   writeback is dispatched more often between reads. 0: it has expired at once \
+                   (the original lost the request).",
         },
         Tunable {
             name: "fifo_batch",
@@ -94,7 +99,8 @@ const fn tunables(defaults: [&'static str; 3]) -> [Tunable; 4] {
             default: defaults[2],
             min: 0,
             max: INT_MAX,
-            help: "Deadlines are looked at every fifo_batch + 1 dispatches, first at fifo_batch + 2.",
+            help: "Deadlines are checked every fifo_batch + 1 dispatches. The first check is at \
+                   dispatch fifo_batch + 2.",
         },
         Tunable {
             name: "fix_both_expired",
@@ -103,9 +109,9 @@ const fn tunables(defaults: [&'static str; 3]) -> [Tunable; 4] {
             default: "0",
             min: 0,
             max: 1,
-            help: "Not in any kernel. 1: if both heads have expired and the async one is due \
-                   earlier, async goes; in the original neither goes as expired, so sync \
-                   continues.",
+            help: "Not in any kernel. 1: if the oldest sync and async requests have both expired \
+                   and the async one is due earlier, the async one goes. 0: as in the original, \
+                   neither then goes first, so that a sync request follows.",
         },
     ]
 }
@@ -114,24 +120,25 @@ static TUNABLES: [Tunable; 4] = tunables(["500", "5000", "16"]);
 static TUNABLES_V1: [Tunable; 4] = tunables(["250", "2000", "1"]);
 static TUNABLES_JF: [Tunable; 4] = tunables(["500", "5000", "1"]);
 
-/// Differences between the published copies.
+/// The differences between the published copies.
 #[derive(Clone, Copy, Debug)]
 pub struct Variant {
-    /// The class follows the data direction: writes are "sync", reads "async".
+    /// True if the data direction gives the class: writes are "sync", reads are "async".
     pub class_by_direction: bool,
-    /// Expired only after the deadline's jiffy, not within it.
+    /// True if a request expires after the jiffy of its deadline, false if it expires in that
+    /// jiffy.
     pub strict_expiry: bool,
-    /// Default sync_expire as a fraction of a second: HZ divided by this number.
+    /// Default of sync_expire, as a divisor of a second (HZ divided by this number).
     pub sync_expire_divisor: u64,
-    /// Default async_expire, seconds.
+    /// Default of async_expire, in seconds.
     pub async_expire_s: u64,
-    /// Default fifo_batch, requests.
+    /// Default of fifo_batch, in requests.
     pub fifo_batch: u32,
     tunables: &'static [Tunable],
 }
 
 impl Variant {
-    /// Finds a variant by the version names of [`INFO`].
+    /// Returns the variant with a version name of [`INFO`].
     pub fn named(version: &str) -> Self {
         let reference = Variant {
             class_by_direction: false,
@@ -168,7 +175,7 @@ impl Variant {
 const ASYNC: usize = 0;
 const SYNC: usize = 1;
 
-/// The scheduler.
+/// The scheduler zen.
 #[derive(Debug)]
 pub struct Zen {
     variant: Variant,
@@ -201,7 +208,7 @@ impl Zen {
         }
     }
 
-    /// Takes an expired head, if one may be taken.
+    /// Returns the oldest request of a class if it has expired and may go first.
     fn take_expired(&self, cx: &mut Cx) -> Option<RqId> {
         let now_j = cx.jiffies();
         let head = |list| self.fifos.first_if(list, |d| self.expired(now_j, d));
@@ -215,7 +222,8 @@ impl Zen {
             }
             (Some(_), Some(a)) if self.fix_both_expired => {
                 cx.why_rq(HEAD_EXPIRED, a, || {
-                    "both heads have expired, async is due earlier: repaired, it goes".to_owned()
+                    "both heads have expired, async is due earlier and goes (fix_both_expired)"
+                        .to_owned()
                 });
                 Some(a)
             }
@@ -249,7 +257,7 @@ impl Scheduler for Zen {
         };
         let class = if sync { SYNC } else { ASYNC };
         let deadline_j = match self.expire_j[class] {
-            // Due on arrival, for both tests of expiry.
+            // Due on arrival, for both ways to test the expiry.
             0 => cx.jiffies() - u64::from(self.variant.strict_expiry),
             expire_j => cx.jiffies() + expire_j,
         };

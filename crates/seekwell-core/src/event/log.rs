@@ -1,4 +1,4 @@
-//! Destinations of events: a log of the member's own, or one stream for all members.
+//! The destinations of events: a log of one member, or one stream for all members.
 
 use super::Event;
 use crate::bio::BioId;
@@ -6,7 +6,7 @@ use crate::time::{Instant, Nanos};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A queue, array, guest or disk of one device under test, by number; 0 is the top.
+/// Number of a member of a device under test: a queue, array, guest or disk. The top member is 0.
 #[derive(
     Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize,
 )]
@@ -17,28 +17,28 @@ pub struct MemberId(pub u16);
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MemberKind {
-    /// A block queue, with its scheduler and the device below.
+    /// A block queue, with its scheduler and the device below it.
     #[default]
     Queue,
     /// Several queues combined (md, dm), without a scheduler of its own.
     Array,
-    /// A disk inside a controller, without a scheduler above it.
+    /// A disk behind a controller, without a scheduler of its own.
     Disk,
 }
 
-/// A member, as a stream announces it.
+/// A member, as a stream describes it.
 #[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Member {
-    /// Its number in the stream.
+    /// Number of the member in the stream.
     pub id: MemberId,
-    /// The member it is part of; `None` for the top.
+    /// The member that contains this member; `None` for the top.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<MemberId>,
-    /// Its kind.
+    /// Kind of the member.
     pub kind: MemberKind,
-    /// Its path from the top: `0/1`, `host`; empty for the top.
+    /// Path of the member from the top, for example `0/1` or `host`; empty for the top.
     pub path: String,
-    /// The device, by its own name.
+    /// Name of the device.
     pub name: String,
 }
 
@@ -49,16 +49,18 @@ struct Book {
 }
 
 fn open(book: &Mutex<Book>) -> MutexGuard<'_, Book> {
-    // Only one thread at a time writes and reads; the lock only makes sharing possible.
+    // Only one thread at a time writes and reads. The lock is only needed so that the types can be
+    // shared.
     book.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A writer of the stream of all members; events arrive in the order of writing.
+/// The writer of one member for the stream of all members. Events are stored in the order of
+/// writing.
 #[derive(Clone, Debug)]
 pub struct Tap {
     book: Arc<Mutex<Book>>,
     member: MemberId,
-    /// How far the writer's clock is ahead of the stream's.
+    /// Difference by which the member's clock is ahead of the stream's clock.
     ahead: Nanos,
 }
 
@@ -69,7 +71,7 @@ impl Default for Tap {
 }
 
 impl Tap {
-    /// Creates a new stream with its top member.
+    /// Creates a stream, and returns the writer of its top member.
     pub fn new() -> Self {
         let top = Tap {
             book: Arc::default(),
@@ -87,7 +89,8 @@ impl Tap {
             name.clone_into(&mut m.name);
         }
     }
-    /// Adds a member below this one; `part` is its place in it.
+    /// Adds a member below this one and returns its writer. `part` is its name in this member's
+    /// path.
     #[must_use]
     pub fn member(&self, part: &str) -> Tap {
         let mut book = open(&self.book);
@@ -107,7 +110,7 @@ impl Tap {
             ..self.clone()
         }
     }
-    /// The same writer, for a member whose clock is ahead of the stream's.
+    /// Returns a writer for the same member, whose clock is ahead of the stream's clock by `ahead`.
     #[must_use]
     pub fn behind(&self, ahead: Nanos) -> Tap {
         Tap {
@@ -115,15 +118,15 @@ impl Tap {
             ..self.clone()
         }
     }
-    /// The member that this writer belongs to.
+    /// Returns the number of the member that this writer belongs to.
     pub fn id(&self) -> MemberId {
         self.member
     }
-    /// All members so far.
+    /// Returns all members that were added.
     pub fn members(&self) -> Vec<Member> {
         open(&self.book).members.clone()
     }
-    /// Moves the events written since the last call into `into`.
+    /// Moves the events written since the last call to `into`.
     pub fn take(&self, into: &mut Vec<Event>) {
         into.append(&mut open(&self.book).events);
     }
@@ -145,33 +148,34 @@ impl Tap {
     }
 }
 
-/// Collects events while there is a listener.
+/// A log that collects events while it has a listener.
 #[derive(Clone, Debug, Default)]
 pub struct EventLog {
     on: bool,
     tap: Option<Tap>,
-    /// Events since the listener last took them; empty if they go to a stream of members.
+    /// Events since the listener last took them. Empty if the events go to a stream of members.
     pub events: Vec<Event>,
-    /// With [`EventLog::listen_with_bios`]: the index in `events` of each event about a request,
-    /// and the bios of that request at the time.
+    /// For each event about a request: its index in `events`, and the bios of the request at that
+    /// time. `None` without [`EventLog::listen_with_bios`].
     bios: Option<Vec<(usize, Vec<BioId>)>>,
 }
 
 impl EventLog {
-    /// Starts or stops listening here.
+    /// Starts or stops the collection of events in this log.
     pub fn listen(&mut self, on: bool) {
         self.on = on;
         self.tap = None;
         self.bios = None;
     }
-    /// Starts listening here, and keeps the bios of the requests in events, because a request may
-    /// be gone before [`EventLog::take`] is called.
+    /// Starts the collection of events in this log, together with the bios of their requests. The
+    /// bios are needed because a request may be freed before [`EventLog::take`] is called.
     pub fn listen_with_bios(&mut self) {
         self.listen(true);
         self.events.clear();
         self.bios = Some(Vec::new());
     }
-    /// The events since the last call, each with its bios: those of its request, else its own.
+    /// Returns the events since the last call. Each event has the bios of its request, or else its
+    /// own bio.
     pub fn take(&mut self) -> Vec<(Event, Vec<BioId>)> {
         let kept = self.bios.as_mut().map(std::mem::take).unwrap_or_default();
         let mut kept = kept.into_iter().peekable();
@@ -183,27 +187,27 @@ impl EventLog {
         };
         events.map(with).collect()
     }
-    /// Records that the last added event is about a request with these bios.
+    /// Records that the event added last is about a request with these bios.
     pub fn about(&mut self, bios: impl Iterator<Item = BioId>) {
         if let (Some(kept), Some(i)) = (&mut self.bios, self.events.len().checked_sub(1)) {
             kept.push((i, bios.collect()));
         }
     }
-    /// Sends all further events to a stream; `None` ends this.
+    /// Sends all further events to a stream. `None` ends this.
     pub fn join(&mut self, tap: Option<Tap>) {
         self.on = tap.is_some();
         self.tap = tap;
     }
-    /// Whether there is a listener.
+    /// Returns true if there is a listener.
     #[inline]
     pub fn listening(&self) -> bool {
         self.on
     }
-    /// The stream that receives all events.
+    /// Returns the stream that receives all events, if there is one.
     pub fn tap(&self) -> Option<&Tap> {
         self.tap.as_ref()
     }
-    /// The number of this member in that stream.
+    /// Returns the number of this member in that stream.
     pub fn member(&self) -> MemberId {
         self.tap.as_ref().map_or(MemberId(0), Tap::id)
     }

@@ -1,8 +1,8 @@
-//! The event stream: blktrace's letters, plus the scheduler's reasons and timers, and events of the
-//! device.
+//! The event stream: events with blktrace's letters, the scheduler's reasons and timers, and events
+//! of the device.
 //!
-//! Without a listener a push costs one test of a bool. `docs/events.md` describes the stream as it
-//! appears in files ([`wire`]).
+//! Without a listener, a push only tests a bool. `docs/events.md` describes the stream's file
+//! format ([`wire`]).
 
 mod log;
 mod snapshot;
@@ -20,52 +20,52 @@ use crate::rule::Rule;
 use crate::time::Instant;
 use crate::units::{Sector, Sectors};
 
-/// What happened, with blktrace's letters.
+/// The action of an event. Most actions have a letter of blktrace.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Action {
     /// Q: a bio arrives.
     Queue,
-    /// G: a request was allocated for it.
+    /// G: a request was allocated for a bio.
     GetRq,
-    /// S: it waits for a request or tag.
+    /// S: a bio waits for a request or a tag.
     SleepRq,
-    /// M: merged at the end of a request.
+    /// M: a bio was merged at the end of a request.
     BackMerge,
-    /// F: merged at the start.
+    /// F: a bio was merged at the front of a request.
     FrontMerge,
-    /// I: inserted into the scheduler.
+    /// I: a request was inserted into the scheduler.
     Insert,
-    /// P: plugged.
+    /// P: a task plugged the queue.
     Plug,
-    /// U: unplugged.
+    /// U: a task unplugged the queue.
     Unplug,
-    /// X: split.
+    /// X: a bio was split.
     Split,
-    /// A: remapped to a member.
+    /// A: a bio was sent to a member (remapped).
     Remap,
-    /// Emitted by the scheduler (not in blktrace: between I and D).
+    /// E: the scheduler emitted a request (not in blktrace; between I and D).
     Elevator,
-    /// D: issued to the driver.
+    /// D: a request was issued to the driver.
     Issue,
-    /// R: returned by the driver.
+    /// R: the driver returned a request.
     Requeue,
-    /// C: completed.
+    /// C: a request or bio completed.
     Complete,
-    /// Two touching requests were joined: `rq` remains, [`More::Gone`] is gone.
+    /// Two adjacent requests were joined. `rq` remains; [`More::Gone`] was removed.
     Join,
-    /// The device has finished the data of a flush sequence; a flush follows, then C.
+    /// The device has written the data of a flush sequence. A flush follows, and then C.
     Part,
-    /// A scheduler armed a timer (again, if it was armed).
+    /// A scheduler armed a timer, or armed it again.
     Arm,
     /// A scheduler disarmed a timer.
     Disarm,
     /// A scheduler timer fired.
     Timer,
-    /// A message of the scheduler: its reason.
+    /// The scheduler gave the reason of a decision.
     Why,
     /// A device moves its head and transfers data.
     Head,
-    /// A device, or a model in its place, answers from a cache.
+    /// A device or model read from or wrote to its cache instead of the medium.
     CacheHit,
     /// A flash die starts an operation.
     Flash,
@@ -98,7 +98,8 @@ impl Action {
         Action::CacheHit,
         Action::Flash,
     ];
-    /// blktrace's letter; `E`, `T`, `m` and lower-case letters for Seekwell's own actions.
+    /// Returns the letter of the action in blktrace. Seekwell's own actions have `E`, `T`, `m` or a
+    /// lower-case letter.
     pub const fn letter(self) -> char {
         match self {
             Action::Queue => 'Q',
@@ -128,54 +129,56 @@ impl Action {
     }
 }
 
-/// Data that only some events have.
+/// Data that only some kinds of events have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum More {
-    /// Nothing.
+    /// No additional data.
     #[default]
     None,
-    /// A timer: the name of its slot, and when it fires, would have fired, or was due.
+    /// The name of a timer, and the time at which it fires (armed), would have fired (disarmed), or
+    /// was due (fired).
     Timer {
         /// The kernel's name of the timer.
         slot: &'static str,
         /// The time.
         until: Instant,
     },
-    /// The request that another one took over (join, or a merge of a request that was never
-    /// queued).
+    /// The request that another request took over, in a join or in a merge of a request that was
+    /// never queued.
     Gone(RqId),
-    /// Number of pieces that a bio was split into.
+    /// Number of parts that a bio was split into.
     Pieces(u32),
-    /// A part of a bio goes to a member.
+    /// The part of a bio that goes to a member.
     To {
-        /// The member.
+        /// The member that gets the part.
         member: MemberId,
-        /// Its id there.
+        /// Id of the part in that member.
         bio: BioId,
-        /// First sector there; [`Event::sector`] is that of the whole bio.
+        /// First sector of the part in that member. ([`Event::sector`] is the sector of the whole
+        /// bio.)
         sector: Sector,
-        /// Length of the part.
+        /// Length of the part in sectors.
         sectors: Sectors,
     },
-    /// A head moves from one sector to another and reads or writes there. The event's sectors are
-    /// the transferred ones.
+    /// A head moves from one sector to another, and reads or writes there. The sectors of the event
+    /// are the transferred sectors.
     Head {
-        /// The old position.
+        /// Position before the move.
         from: Sector,
-        /// When the move begins: at once, or when the current operation has ended.
+        /// Start of the move: now, or after the current operation.
         begin: Instant,
-        /// When the last sector has been transferred.
+        /// Time at which the last sector has been transferred.
         until: Instant,
     },
     /// An operation of a flash die.
     Die {
-        /// The die's number.
+        /// Number of the die.
         die: u32,
-        /// Its channel.
+        /// Number of the channel of the die.
         channel: u32,
-        /// The operation in a word.
+        /// Name of the operation.
         doing: &'static str,
-        /// When it ends unless it is interrupted.
+        /// Time at which the operation ends, if it is not interrupted.
         until: Instant,
     },
 }
@@ -185,21 +188,22 @@ pub enum More {
 pub struct Event {
     /// Time of the event.
     pub at: Instant,
-    /// The queue, array, guest or disk.
+    /// The member (queue, array, guest or disk) that produced the event.
     pub member: MemberId,
     /// The action.
     pub action: Action,
-    /// The request concerned.
+    /// The request that the event is about.
     pub rq: Option<RqId>,
-    /// The new state of that request.
+    /// State of that request after the event.
     pub state: Option<State>,
-    /// The bio concerned (for a request, its first).
+    /// The bio that the event is about. For a request: its first bio.
     pub bio: Option<BioId>,
-    /// The task concerned: that of the io context; for a reason or timer, its subject.
+    /// The task that the event is about: the task of the io context. For a reason or a timer: its
+    /// subject.
     pub task: Option<TaskId>,
-    /// A second task, for a reason about two tasks.
+    /// The second task, for a reason about two tasks.
     pub other: Option<TaskId>,
-    /// The cgroup concerned.
+    /// The cgroup that the event is about.
     pub cgroup: Option<CgroupId>,
     /// The scheduler's own queue that a reason is about, by the scheduler's number.
     pub queue: Option<u32>,
@@ -209,13 +213,13 @@ pub struct Event {
     pub flags: Flags,
     /// First sector.
     pub sector: Sector,
-    /// Length.
+    /// Length in sectors.
     pub sectors: Sectors,
-    /// For `Why`: the rule that decided.
+    /// For a reason: the rule that decided.
     pub rule: Option<&'static Rule>,
-    /// Data that only some events have.
+    /// Data that only some kinds of events have.
     pub more: More,
-    /// Details in words. [`WHO`] and [`OTHER`] stand for the tasks, see [`Event::text`].
+    /// Details in words. [`WHO`] and [`OTHER`] are placeholders for tasks, see [`Event::text`].
     pub detail: String,
 }
 
@@ -225,7 +229,7 @@ pub const WHO: &str = "{who}";
 pub const OTHER: &str = "{other}";
 
 impl Event {
-    /// An event with only a time and an action.
+    /// Returns an event that only has a time and an action.
     pub const fn new(at: Instant, action: Action) -> Self {
         Event {
             at,
@@ -247,7 +251,7 @@ impl Event {
             detail: String::new(),
         }
     }
-    /// An event about a bio.
+    /// Returns an event about a bio.
     pub fn of_bio(at: Instant, action: Action, bio: &crate::Bio) -> Self {
         Event {
             bio: Some(bio.id),
@@ -259,7 +263,7 @@ impl Event {
             ..Event::new(at, action)
         }
     }
-    /// An event about a command to a device.
+    /// Returns an event about a command to a device.
     pub fn of_command(at: Instant, action: Action, c: &crate::Command) -> Self {
         Event {
             rq: Some(RqId(c.id)),
@@ -269,17 +273,17 @@ impl Event {
             ..Event::new(at, action)
         }
     }
-    /// Name of the rule that decided; empty if there is none.
+    /// Returns the name of the rule that decided; empty if there is none.
     pub fn rule_id(&self) -> &'static str {
         self.rule.map_or("", |r| r.id)
     }
-    /// The detail with the names of tasks. A queue without a task is named by its number.
+    /// Returns the detail with the names of tasks. A queue without a task is named by its number.
     pub fn text(&self, name: impl Fn(TaskId) -> String) -> String {
         words(&self.detail, self.task, self.other, self.queue, name)
     }
 }
 
-/// A detail with [`WHO`] and [`OTHER`] replaced.
+/// Returns a detail in which [`WHO`] and [`OTHER`] are replaced.
 pub fn words(
     detail: &str,
     task: Option<TaskId>,
@@ -296,12 +300,12 @@ pub fn words(
     detail.replace(WHO, &who).replace(OTHER, &other)
 }
 
-/// The subject of a reason or a timer, as far as it is known.
+/// The subject of a reason or a timer. Unknown fields are `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct About {
-    /// A request; it determines task and cgroup.
+    /// A request. It also gives the task and the cgroup.
     pub rq: Option<RqId>,
-    /// An io context; it determines task and cgroup.
+    /// An io context. It also gives the task and the cgroup.
     pub ioc: Option<IocId>,
     /// A task.
     pub task: Option<TaskId>,
@@ -309,33 +313,33 @@ pub struct About {
     pub other: Option<TaskId>,
     /// A cgroup.
     pub cgroup: Option<CgroupId>,
-    /// The scheduler's own queue, by number.
+    /// Number of the scheduler's own queue.
     pub queue: Option<u32>,
 }
 
 impl About {
-    /// About a request.
+    /// Returns the subject for a request.
     pub fn rq(rq: RqId) -> Self {
         About {
             rq: Some(rq),
             ..About::default()
         }
     }
-    /// About an io context.
+    /// Returns the subject for an io context.
     pub fn ioc(ioc: IocId) -> Self {
         About {
             ioc: Some(ioc),
             ..About::default()
         }
     }
-    /// About a task.
+    /// Returns the subject for a task.
     pub fn task(task: TaskId) -> Self {
         About {
             task: Some(task),
             ..About::default()
         }
     }
-    /// About the scheduler's own queue, with its task.
+    /// Returns the subject for the scheduler's own queue and its task.
     pub fn queue(queue: u32, task: Option<TaskId>) -> Self {
         About {
             queue: Some(queue),
@@ -343,12 +347,12 @@ impl About {
             ..About::default()
         }
     }
-    /// Adds a second task.
+    /// Adds a second task to the subject.
     #[must_use]
     pub fn and(self, other: Option<TaskId>) -> Self {
         About { other, ..self }
     }
-    /// Adds a request.
+    /// Adds a request to the subject.
     #[must_use]
     pub fn with(self, rq: RqId) -> Self {
         About {
@@ -356,7 +360,7 @@ impl About {
             ..self
         }
     }
-    /// Adds words.
+    /// Returns a reason with this subject and text.
     pub fn says(self, text: impl Into<String>) -> Reason {
         Reason {
             about: self,
@@ -365,12 +369,12 @@ impl About {
     }
 }
 
-/// The figures of a single decision in words, and their subject.
+/// The reason of a single decision: its subject, and a text with numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reason {
-    /// The subject.
+    /// The subject of the reason.
     pub about: About,
-    /// The text, with [`WHO`] and [`OTHER`] for tasks.
+    /// The text. [`WHO`] and [`OTHER`] are placeholders for tasks.
     pub text: String,
 }
 

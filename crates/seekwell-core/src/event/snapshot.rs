@@ -1,4 +1,5 @@
-//! Contents at one instant: the start of an animation or of a window of events.
+//! Snapshots: the contents of a member at one instant. An animation or a window of events starts
+//! with a snapshot.
 
 use super::log::MemberId;
 use crate::request::{Request, Requests, RqId, State};
@@ -9,83 +10,83 @@ use serde::{Deserialize, Serialize};
 /// A request in a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Held {
-    /// Its number.
+    /// Number of the request.
     pub rq: u32,
-    /// Its bios, in ascending sector order.
+    /// Ids of its bios, in ascending order of sectors.
     pub bios: Vec<u64>,
-    /// Task of its io context.
+    /// Number of the task of its io context.
     pub task: u32,
-    /// Cgroup; the root's number is 0.
+    /// Number of its cgroup; the root is 0.
     pub cgroup: u32,
-    /// Operation, as events write it.
+    /// Operation, written as in events.
     pub op: String,
-    /// Flags, as events write them.
+    /// Flags, written as in events.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub flags: String,
     /// First sector.
     pub sector: u64,
-    /// Length.
+    /// Length in sectors.
     pub n: u32,
-    /// Where it is, as events write it.
+    /// State of the request, written as in events.
     pub state: String,
-    /// Time since it was created, ns.
+    /// Time since the request was created, ns.
     pub age_ns: u64,
-    /// Time since the device has had it, ns, if it has.
+    /// Time since the device received the request, ns; `None` if it did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_ns: Option<u64>,
 }
 
-/// A bio that waits for a request or tag.
+/// A bio that waits for a request or a tag.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asleep {
-    /// Its id.
+    /// Id of the bio.
     pub bio: u64,
-    /// The sleeping task.
+    /// Number of the task that sleeps.
     pub task: u32,
     /// Operation.
     pub op: String,
     /// First sector.
     pub sector: u64,
-    /// Length.
+    /// Length in sectors.
     pub n: u32,
-    /// Time since it arrived, ns.
+    /// Time since the bio arrived, ns.
     pub age_ns: u64,
 }
 
 /// An armed timer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiting {
-    /// The slot's name.
+    /// Name of the timer slot.
     pub slot: String,
-    /// When it fires, ns.
+    /// Time at which the timer fires, ns.
     pub until: u64,
 }
 
-/// One member at an instant.
+/// The contents of one member at an instant.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// Time since the run began, ns.
     pub t: u64,
-    /// The member.
+    /// Number of the member.
     pub q: MemberId,
-    /// All requests, by number: at their submitter, sorted, on their way, in the device.
+    /// All requests, by number: at their submitter, in the scheduler, dispatched, or in the device.
     pub requests: Vec<Held>,
-    /// Bios that wait for a request or tag, the longest wait first.
+    /// Bios that wait for a request or a tag. The bio that has waited longest comes first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub asleep: Vec<Asleep>,
     /// Armed timers of the scheduler.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub timers: Vec<Waiting>,
-    /// The scheduler's own state, as `explain` prints it.
+    /// State of the scheduler, as `explain` prints it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub scheduler: String,
-    /// The device's state.
+    /// State of the device.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub device: String,
 }
 
 impl Snapshot {
-    /// The snapshot of a member with its requests.
+    /// Returns the snapshot of a member with its requests.
     pub fn of(now: Instant, q: MemberId, rqs: &Requests, iocs: &Contexts) -> Self {
         let one = |(i, r): (RqId, &Request)| {
             let flight = r.state == State::InFlight;
@@ -113,7 +114,7 @@ impl Snapshot {
 }
 
 impl Asleep {
-    /// A bio that arrived at `since`.
+    /// Returns the entry of a bio that arrived at `since`.
     pub fn new(now: Instant, bio: &Bio, since: Instant) -> Self {
         Asleep {
             bio: bio.id.0,

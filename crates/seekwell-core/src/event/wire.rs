@@ -1,7 +1,7 @@
-//! The stream's file format: JSON lines. `docs/events.md` describes it.
+//! The file format of the event stream: JSON lines. `docs/events.md` describes it.
 //!
-//! Each line is an object with one key that gives its type: `header` once at the start; then for
-//! each run a `cell`, its `snapshot`s, its events (`e`) and an `end`.
+//! Each line is an object with one key, which is the type of the line. The file begins with one
+//! `header`. For each run there follow a `cell`, its `snapshot`s, its events (`e`) and an `end`.
 
 use super::{Event, Member, More, Snapshot};
 use crate::bio::{Flags, Op};
@@ -9,106 +9,107 @@ use crate::request::State;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Version of the stream; raised when a reader of the previous one would be misled.
+/// Version of the file format. It is incremented when a program for the previous version would
+/// misread the file.
 pub const VERSION: u32 = 2;
 
-/// One line.
+/// One line of a stream file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Line {
     /// The first line of a file.
     Header(Header),
-    /// A run begins.
+    /// The beginning of a run.
     Cell(Box<Cell>),
-    /// The contents at the start of the window, and at its end.
+    /// The contents at the start and at the end of the window.
     Snapshot(Box<Snapshot>),
     /// An event.
     E(Box<EventLine>),
-    /// A run ends.
+    /// The end of a run.
     End(Box<End>),
 }
 
 /// The first line of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
-    /// [`VERSION`].
+    /// Version of the file format, [`VERSION`].
     pub events: u32,
-    /// Version of the program.
+    /// Version of Seekwell.
     pub seekwell: String,
-    /// Number of runs that follow.
+    /// Number of runs in the file.
     pub cells: u32,
 }
 
-/// A run, and the part of it that follows.
+/// A run, and the window of it that the file contains.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cell {
-    /// Its number, from 0.
+    /// Number of the run in the file, from 0.
     pub cell: u32,
-    /// The device as requested; for a file, its name without the folder.
+    /// The device as requested. For a file: its name without the folder.
     pub device: String,
     /// The scheduler as requested.
     pub scheduler: String,
-    /// The workload.
+    /// Name of the workload.
     pub workload: String,
     /// Seed of the run.
     pub seed: u64,
-    /// Begin of the window, ns on the workload's clock ([`End::clock`]).
+    /// Start of the window, in ns on the workload's clock ([`End::clock`]).
     pub from: u64,
-    /// Length of the window; `None`: up to the end of the run.
+    /// Length of the window in ns. `None`: up to the end of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<u64>,
-    /// Queues, arrays and disks that produce events.
+    /// The members (queues, arrays and disks) that produce events.
     pub members: Vec<Member>,
 }
 
-/// The end of a run's part of the stream.
+/// The end of a run in the stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
     /// Number of events written.
     pub events: u64,
-    /// Number of events in the window that were left out because of the limit.
+    /// Number of events in the window that were left out because the limit was reached.
     pub left_out: u64,
-    /// Start of the workload's clock, ns since the run began; the window is relative to it.
+    /// Start of the workload's clock, in ns since the run began. The window is relative to it.
     pub clock: u64,
-    /// End of the run, ns since it began.
+    /// End of the run, in ns since it began.
     pub t: u64,
     /// Names of tasks, by number.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tasks: BTreeMap<u32, String>,
-    /// Why the run ended early, if it did.
+    /// The reason why the run ended early, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub early: Option<String>,
 }
 
-/// An event.
+/// An event in the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EventLine {
-    /// Time, ns since the run began.
+    /// Time in ns since the run began.
     pub t: u64,
-    /// Member.
+    /// Number of the member.
     pub q: u16,
-    /// The action, a letter.
+    /// Letter of the action.
     pub a: String,
-    /// Request.
+    /// Number of the request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rq: Option<u32>,
     /// The request's new state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
-    /// Bio.
+    /// Id of the bio.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bio: Option<u64>,
-    /// Task.
+    /// Number of the task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<u32>,
-    /// A second task.
+    /// Number of the second task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub other: Option<u32>,
-    /// Cgroup, if it is not the root.
+    /// Number of the cgroup; absent for the root.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<u32>,
-    /// The scheduler's own queue.
+    /// Number of the scheduler's own queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<u32>,
     /// Operation, for events about a bio, request or command.
@@ -120,64 +121,64 @@ pub struct EventLine {
     /// First sector.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sector: Option<u64>,
-    /// Length, sectors.
+    /// Length in sectors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub n: Option<u32>,
-    /// The rule that decided.
+    /// Name of the rule that decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// The kernel's name of the function of that rule.
+    /// Name of the kernel function of that rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
     /// Details in words.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub text: String,
-    /// Timer.
+    /// Name of the timer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slot: Option<String>,
-    /// When a timer fires, or a head or die finishes, ns.
+    /// Time at which a timer fires, or at which a head or die finishes, in ns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<u64>,
-    /// The request that another one took over.
+    /// Number of the request that another request took over.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gone: Option<u32>,
-    /// Number of pieces a bio was split into.
+    /// Number of parts that a bio was split into.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pieces: Option<u32>,
-    /// Where a part of a bio goes.
+    /// The member that a part of a bio goes to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<To>,
-    /// When a head starts to move, ns.
+    /// Time at which a head starts to move, in ns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub begin: Option<u64>,
-    /// The head's old position, sector.
+    /// Position of the head before the move, a sector.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<u64>,
-    /// Flash die.
+    /// Number of the flash die.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub die: Option<u32>,
-    /// The die's channel.
+    /// Number of the die's channel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub channel: Option<u32>,
-    /// The die's operation.
+    /// Name of the die's operation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub doing: Option<String>,
 }
 
-/// Where a part of a bio goes.
+/// The member that a part of a bio goes to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct To {
-    /// Member.
+    /// Number of the member.
     pub q: u16,
-    /// Id of the part there.
+    /// Id of the part in that member.
     pub bio: u64,
-    /// First sector there.
+    /// First sector of the part in that member.
     pub sector: u64,
-    /// Length.
+    /// Length of the part in sectors.
     pub n: u32,
 }
 
-/// An operation's letter.
+/// Returns the letter of an operation.
 pub const fn op_name(op: Op) -> &'static str {
     match op {
         Op::Read => "R",
@@ -188,7 +189,7 @@ pub const fn op_name(op: Op) -> &'static str {
     }
 }
 
-/// A request's state in a word.
+/// Returns the name of a request's state.
 pub const fn state_name(s: State) -> &'static str {
     match s {
         State::Free => "free",
@@ -200,7 +201,7 @@ pub const fn state_name(s: State) -> &'static str {
     }
 }
 
-/// Flags by their kernel names, joined by `|`.
+/// Returns the kernel names of the flags, joined by `|`.
 pub fn flag_names(flags: Flags) -> String {
     let names: Vec<_> = flags.iter_names().map(|f| f.0).collect();
     names.join("|")
@@ -269,21 +270,21 @@ impl From<&Event> for EventLine {
 }
 
 impl Line {
-    /// The line of an event.
+    /// Returns the line of an event.
     pub fn event(e: &Event) -> Self {
         Line::E(Box::new(e.into()))
     }
-    /// The line's text as in a file, without the line break.
+    /// Returns the text of the line as in a file, without the line break.
     ///
     /// # Panics
-    /// Never: none of the types has a key or number that JSON cannot write.
+    /// Never, because all types have only keys and numbers that JSON can represent.
     pub fn text(&self) -> String {
         serde_json::to_string(self).expect("plain data")
     }
-    /// Reads a line.
+    /// Parses a line.
     ///
     /// # Errors
-    /// The position of the first fault if it is not a line of this version.
+    /// The position of the first error, if the text is not a line of this version.
     pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text)
     }

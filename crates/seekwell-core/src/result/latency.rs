@@ -1,10 +1,10 @@
-//! Latencies: a histogram with exact mean, minimum and maximum.
+//! Latencies: a histogram, and exact values of mean, minimum and maximum.
 
 use crate::time::NSEC_PER_SEC;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// Latencies, kept to three significant digits from 1 ns to an hour.
+/// A histogram of latencies from 1 ns to one hour, with three significant digits.
 #[derive(Clone, Debug)]
 pub struct Latency {
     hist: Histogram<u64>,
@@ -17,7 +17,7 @@ const HIGHEST_NS: u64 = 3600 * NSEC_PER_SEC;
 
 impl Default for Latency {
     fn default() -> Self {
-        // The library accepts these constant bounds.
+        // The library accepts these bounds, which are constant.
         let hist = Histogram::new_with_bounds(1, HIGHEST_NS, 3).expect("constant bounds");
         Latency {
             hist,
@@ -29,7 +29,7 @@ impl Default for Latency {
 }
 
 impl Latency {
-    /// Adds one latency.
+    /// Adds one latency, ns.
     #[inline]
     pub fn record(&mut self, ns: u64) {
         self.hist.saturating_record(ns.max(1));
@@ -37,7 +37,7 @@ impl Latency {
         self.max_ns = self.max_ns.max(ns);
         self.min_ns = self.min_ns.min(ns);
     }
-    /// Adds `n` latencies of the same length.
+    /// Adds `n` equal latencies, ns.
     pub fn record_many(&mut self, ns: u64, n: u64) {
         if n > 0 {
             self.hist.saturating_record_n(ns.max(1), n);
@@ -56,11 +56,11 @@ impl Latency {
         self.max_ns = self.max_ns.max(o.max_ns);
         self.min_ns = self.min_ns.min(o.min_ns);
     }
-    /// Number of latencies.
+    /// Returns the number of latencies.
     pub fn count(&self) -> u64 {
         self.hist.len()
     }
-    /// Mean, ns; 0 without samples.
+    /// Returns the mean, ns; 0 if there are no latencies.
     pub fn mean_ns(&self) -> f64 {
         if self.count() == 0 {
             0.0
@@ -68,7 +68,7 @@ impl Latency {
             self.sum_ns as f64 / self.count() as f64
         }
     }
-    /// Value at a percentile of 0..=100, ns; 0 without samples.
+    /// Returns the value at percentile `p` (0..=100), ns; 0 if there are no latencies.
     pub fn percentile_ns(&self, p: f64) -> u64 {
         if self.count() == 0 {
             0
@@ -76,15 +76,15 @@ impl Latency {
             self.hist.value_at_percentile(p).min(self.max_ns)
         }
     }
-    /// Largest, ns.
+    /// Returns the largest latency, ns.
     pub fn max_ns(&self) -> u64 {
         self.max_ns
     }
-    /// Smallest, ns; 0 without samples.
+    /// Returns the smallest latency, ns; 0 if there are no latencies.
     pub fn min_ns(&self) -> u64 {
         if self.count() == 0 { 0 } else { self.min_ns }
     }
-    /// (value, count) of every non-empty bucket, ascending.
+    /// Returns the value (ns) and the count of each bucket that is not empty, in ascending order.
     pub fn buckets(&self) -> Vec<(u64, u64)> {
         let pair = |v: hdrhistogram::iterators::IterationValue<u64>| {
             (v.value_iterated_to(), v.count_at_value())

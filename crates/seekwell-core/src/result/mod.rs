@@ -1,6 +1,6 @@
-//! The result record: all kinds of runs write it; all reports, comparisons and imports read it.
+//! The result record. All kinds of runs write it; all reports, comparisons and imports read it.
 //!
-//! A record holds only what the run itself produced. It contains no wall-clock time and no number
+//! A record contains only results of the run itself. It contains no wall-clock time and no number
 //! of threads, so that equal runs give equal bytes.
 
 mod latency;
@@ -15,14 +15,14 @@ use crate::time::{Instant, NSEC_PER_SEC};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Version of this layout; raised when a field changes its meaning.
+/// Version of the layout. It is incremented when a field changes its meaning.
 ///
-/// 2: the record embeds the specification of its run and the hash of it, says when and why the run
-/// ended early, and names the host and the build. Records of schema 1 are still read.
+/// Version 2 added the specification of the run and its hash, when and why the run ended early, the
+/// host, and the build. Records of version 1 can still be read.
 pub const SCHEMA: u32 = 2;
 
-/// The build that made a record: the value of the variable `SEEKWELL_BUILD` at build time, or the
-/// profile.
+/// The build of Seekwell that made a record: the value of the variable `SEEKWELL_BUILD` at build
+/// time, or else the build profile.
 pub const BUILD: &str = match option_env!("SEEKWELL_BUILD") {
     Some(said) => said,
     None if cfg!(debug_assertions) => "debug",
@@ -34,61 +34,61 @@ pub const BUILD: &str = match option_env!("SEEKWELL_BUILD") {
 pub struct Direction {
     /// Number of completed bios.
     pub ios: u64,
-    /// Bytes of these bios.
+    /// Number of bytes of these bios.
     pub bytes: u64,
     /// Number of these bios that failed.
     pub errors: u64,
     /// Latency up to the completion. It starts when the program would have submitted the bio if it
-    /// had not slept for a request. So it includes waiting for a request or tag, also for an
-    /// earlier bio of the same call. The kernel's own threads have no such earlier time.
+    /// had not slept for a request. So it includes the wait for a request or tag, even the wait of
+    /// an earlier bio of the same call. For the kernel's own threads it starts at the submission.
     pub latency: Latency,
-    /// The part of the sum of latencies before the block layer got the bio, ns: its submitter slept
-    /// for the request of an earlier bio of the same call.
+    /// The part of the sum of latencies in which the submitter slept because an earlier bio of the
+    /// same call waited for a request, ns. The block layer did not have the bio yet.
     #[serde(default)]
     pub held_ns: u64,
 }
 
-/// One process's share.
+/// The part of one process in the results.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ProcessShare {
-    /// Task number (a pid in traces).
+    /// Number of the task (a pid in traces).
     pub task: u32,
     /// Name, if known.
     pub name: String,
-    /// Bios completed.
+    /// Number of bios completed.
     pub ios: u64,
-    /// Bytes.
+    /// Number of bytes completed.
     pub bytes: u64,
     /// Mean latency, ns.
     pub mean_latency_ns: f64,
 }
 
-/// The main figure of a workload.
+/// A value that a workload measures.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Metric {
-    /// Its name ("sequential read", "seeks").
+    /// Name of the value ("sequential read", "seeks").
     pub name: String,
-    /// Unit.
+    /// Unit of the value.
     pub unit: String,
-    /// Value.
+    /// The value.
     pub value: f64,
-    /// Larger is better.
+    /// True if a larger value is better.
     pub higher_is_better: bool,
-    /// Kind of the operations that it counts or averages; empty if not stated. Several kinds are
-    /// separated by ", ".
+    /// Kind of the operations that the value counts or averages. Several kinds are separated by ",
+    /// ". Empty if not stated.
     #[serde(default)]
     pub operation: String,
-    /// Number of operations behind the value; 0 if unknown.
+    /// Number of operations from which the value is computed; 0 if unknown.
     #[serde(default)]
     pub n: u64,
 }
 
-/// One second in the series of an operation, by the end of the operations.
+/// One second in the series of an operation. An operation counts in the second in which it ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpSecond {
-    /// Operations that ended in this second.
+    /// Number of operations that ended in this second.
     pub ops: u64,
-    /// Bytes that they moved.
+    /// Number of bytes of these operations.
     pub bytes: u64,
     /// Sum of their latencies, ns.
     pub latency_sum_ns: u64,
@@ -112,8 +112,8 @@ impl OpSecond {
             .latency_square_us2
             .saturating_add(us.saturating_mul(us));
     }
-    /// Mean latency and its sample standard deviation, ns. The deviation has a resolution of one
-    /// microsecond and is 0 for fewer than two operations.
+    /// Returns the mean latency and its sample standard deviation, ns. The deviation is exact to
+    /// one microsecond. It is 0 for fewer than two operations.
     pub fn latency_ns(&self) -> (f64, f64) {
         let n = self.ops as f64;
         let mean = self.latency_sum_ns as f64 / n.max(1.0);
@@ -128,28 +128,29 @@ impl OpSecond {
     }
 }
 
-/// A workload's operations of one kind ("fsync", "transaction").
+/// All operations of one kind in a workload ("fsync", "transaction").
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Operation {
-    /// The kind, as the script names it.
+    /// The kind, as the script calls it.
     pub kind: String,
-    /// Bytes moved by all operations.
+    /// Number of bytes of all operations.
     pub bytes: u64,
-    /// Latency from begin to end.
+    /// Latency from the start to the end of each operation.
     pub latency: Latency,
-    /// Second by second from the start of the run; the series ends with the last operation.
+    /// One entry per second from the start of the run. The last entry is that of the last
+    /// operation.
     pub seconds: Vec<OpSecond>,
-    /// Begin of the first operation, ns since the run began.
+    /// Start of the first operation, ns since the run began.
     #[serde(default)]
     pub began_ns: u64,
-    /// End of the last operation.
+    /// End of the last operation, ns since the run began.
     #[serde(default)]
     pub ended_ns: u64,
 }
 
 impl Operation {
-    /// `x` per second from the first operation's begin to the last one's end. Work before and after
-    /// (file layout, removal) does not dilute the rate.
+    /// Returns `x` per second, from the start of the first operation to the end of the last one.
+    /// Work before and after (file layout, removal) does not count.
     pub fn rate(&self, x: f64) -> f64 {
         let ns = self.ended_ns.saturating_sub(self.began_ns);
         if ns == 0 {
@@ -158,8 +159,8 @@ impl Operation {
             x * NSEC_PER_SEC as f64 / ns as f64
         }
     }
-    /// Standard deviation of operations per second over the whole seconds between the first
-    /// operation's begin and the last one's end; `None` for fewer than two seconds.
+    /// Returns the standard deviation of operations per second, over the whole seconds between the
+    /// start of the first operation and the end of the last one. `None` for fewer than two seconds.
     pub fn deviation(&self) -> Option<f64> {
         let from = self.began_ns.div_ceil(NSEC_PER_SEC) as usize;
         let to = (self.ended_ns / NSEC_PER_SEC) as usize;
@@ -171,47 +172,48 @@ impl Operation {
         let mean = seconds.clone().map(of).sum::<f64>() / n.max(1.0);
         let square = |s: usize| (of(s) - mean) * (of(s) - mean);
         let variance = seconds.map(square).sum::<f64>() / (n - 1.0).max(1.0);
-        // The IEEE square root, which is the same on all platforms.
+        // The square root of IEEE 754 is the same on all platforms.
         (mean, variance.sqrt())
     }
-    /// Mean and standard deviation of operations per second over the first `seconds` of the run.
-    /// Seconds without operations count as 0. The deviation of fewer than two seconds is 0.
+    /// Returns the mean and the standard deviation of operations per second over the first
+    /// `seconds` of the run. Seconds without operations count as 0. For fewer than two seconds the
+    /// deviation is 0.
     pub fn per_second(&self, seconds: usize) -> (f64, f64) {
         self.mean_and_deviation(0..seconds)
     }
 }
 
-/// An event at one instant.
+/// A mark: an event of the workload at one instant.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MarkAt {
     /// Time since the run began, ns.
     pub at_ns: u64,
-    /// The event ("checkpoint start").
+    /// Name of the event ("checkpoint start").
     pub name: String,
-    /// The task.
+    /// Name of the task.
     pub task: String,
 }
 
-/// One task's share of a workload.
+/// The part of one task in the results of a workload.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskPart {
-    /// Path of names from the first task down: "main/worker3".
+    /// Path of task names from the first task down: "main/worker3".
     pub path: String,
-    /// Begin, ns since the run began.
+    /// Start of the task, ns since the run began.
     pub began_ns: u64,
-    /// End, ns since the run began.
+    /// End of the task, ns since the run began.
     pub ended_ns: u64,
-    /// Number of operations it counted.
+    /// Number of operations that the task counted.
     pub ops: u64,
     /// Number of read calls.
     pub reads: u64,
-    /// Bytes they read.
+    /// Number of bytes that these calls read.
     pub read_bytes: u64,
     /// Number of write calls.
     pub writes: u64,
-    /// Bytes they wrote.
+    /// Number of bytes that these calls wrote.
     pub written_bytes: u64,
-    /// I/O priority and cgroup, if set: "BE7", "IDLE, cgroup 2". Empty if neither is set.
+    /// I/O priority and cgroup ("BE7", "IDLE, cgroup 2"). Empty if neither is set.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub priority: String,
 }
@@ -219,13 +221,13 @@ pub struct TaskPart {
 /// The device of a run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct DeviceInfo {
-    /// As requested.
+    /// The device as requested.
     pub spec: String,
     /// Model name.
     pub name: String,
-    /// Whether the medium rotates.
+    /// True if the medium rotates.
     pub rotational: bool,
-    /// Number of commands at once.
+    /// Number of commands that the device takes at once.
     pub depth: u32,
     /// Capacity in sectors.
     pub capacity_sectors: u64,
@@ -234,39 +236,39 @@ pub struct DeviceInfo {
 /// The scheduler of a run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct SchedulerUsed {
-    /// As requested.
+    /// The scheduler as requested.
     pub spec: String,
-    /// Kernel name.
+    /// The kernel's name of the scheduler.
     pub name: String,
-    /// Version of it.
+    /// Version of the scheduler.
     pub version: String,
-    /// "single-queue" or "blk-mq".
+    /// Block layer: "single-queue" or "blk-mq".
     pub layer: String,
-    /// Kernel generation of the layer.
+    /// Kernel generation of the block layer.
     pub kernel: String,
-    /// All tunables as read back after the run.
+    /// All tunables, as read after the run.
     pub tunables: BTreeMap<String, String>,
 }
 
-/// The queue between scheduler and device, with the limits in force during the run.
+/// The queue between scheduler and device, with the limits that were in force during the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueUsed {
-    /// queue/max_sectors_kb, KiB.
+    /// Value of queue/max_sectors_kb, KiB.
     pub max_sectors_kb: u32,
-    /// queue/max_segments, entries of the driver's scatter list; `None` if the list is as long as
-    /// the largest request.
+    /// Value of queue/max_segments, the number of entries of the driver's scatter list. `None` if
+    /// the list is long enough for the largest request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_segments: Option<u32>,
-    /// The largest request that both limits allow, KiB, if memory is in single pages; `None` if it
-    /// depends on the layout of memory.
+    /// The largest request that both limits allow if no pages are contiguous in memory, KiB. `None`
+    /// if it depends on the layout of memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub largest_kb: Option<u32>,
-    /// queue/nr_requests.
+    /// Value of queue/nr_requests.
     pub nr_requests: u32,
-    /// queue/read_ahead_kb, KiB; `None` if there is no read-ahead (a replay).
+    /// Value of queue/read_ahead_kb, KiB. `None` for a replay, which has no read-ahead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_ahead_kb: Option<u32>,
-    /// Commands that the driver takes at once, for each hardware queue.
+    /// Number of commands that the driver takes at once for each hardware queue.
     pub depth: u32,
     /// Number of hardware queues in use.
     pub hw_queues: u32,
@@ -277,197 +279,199 @@ pub struct QueueUsed {
 pub struct Early {
     /// The reason in words: a failure, a limit, a signal.
     pub why: String,
-    /// The time, ns since the run began.
+    /// Time of the end, ns since the run began.
     pub at_ns: u64,
-    /// The run reached its limit before the workload's clock stopped. The work would have taken
-    /// longer and the values are those of an unfinished run: the run is censored.
+    /// True if the run reached its limit before the workload's clock stopped. Then the run is
+    /// censored: the work takes longer than the run, and the values are those of unfinished work.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub limit: bool,
 }
 
-/// The machine of a run on a host. Simulated runs have none, because they do not depend on the
-/// machine.
+/// The machine of a run on a host. A simulated run has none, because its result does not depend on
+/// the machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Host {
     /// Kernel release (`uname -r`).
     pub kernel: String,
-    /// Model name of the CPU; the first one if there are several kinds.
+    /// Model name of the CPU. If there are several kinds: of the first one.
     pub cpu: String,
-    /// Number of online cores.
+    /// Number of cores that are online.
     pub cores: u32,
-    /// Memory, bytes.
+    /// Memory in bytes.
     pub memory_bytes: u64,
     /// Type of the file system ("ext4"); empty on a raw device.
     pub fs: String,
-    /// Its mount options.
+    /// Mount options of the file system.
     pub mount_options: String,
 }
 
-/// A run on a drive that earlier runs have used.
+/// The history of a drive that earlier runs have used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Carried {
-    /// Number of earlier runs.
+    /// Number of earlier runs on the drive.
     pub place: u32,
-    /// [`Record::spec_hash`] of the last earlier run; it stands for all of them.
+    /// [`Record::spec_hash`] of the last earlier run. That hash includes the runs before it.
     pub after: String,
-    /// Idle time since that run, ns.
+    /// Idle time between that run and this run, ns.
     pub pause_ns: u64,
-    /// All data on the drive was discarded.
+    /// True if all data on the drive were discarded before this run.
     pub trim: bool,
 }
 
-/// A program next to the measured one: its results while the measured program's clock ran.
+/// Results of a program next to the measured program, while the clock of the measured program ran.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct BesidePart {
-    /// Path of its first task: "beside/streams".
+    /// Path of the program's first task: "beside/streams".
     pub name: String,
-    /// Its workload.
+    /// Workload of the program.
     pub workload: String,
     /// The workload's parameters.
     pub params: BTreeMap<String, String>,
-    /// How often it was started.
+    /// Number of times that the program was started.
     pub rounds: u32,
-    /// Its end, ns since the run began; `None` if it ended with the measured one.
+    /// End of the program, ns since the run began. `None` if it ended with the measured program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_ns: Option<u64>,
-    /// Its own metrics, if it was started once and ran to its end.
+    /// Metrics of the program, if it was started once and ran to its end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub metrics: Vec<Metric>,
-    /// Its operations, by kind.
+    /// Operations of the program, by kind.
     pub operations: Vec<Operation>,
-    /// Its tasks, in the order of their begins.
+    /// Tasks of the program, in the order in which they began.
     pub tasks: Vec<TaskPart>,
 }
 
-/// A whole run.
+/// The results of a run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Record {
-    /// [`SCHEMA`].
+    /// Version of the layout, [`SCHEMA`].
     pub schema: u32,
     /// Version of Seekwell.
     pub seekwell: String,
     /// [`BUILD`] of Seekwell.
     #[serde(default)]
     pub build: String,
-    /// The whole specification, from which the run can be repeated. `None` before schema 2 and for
-    /// demos.
+    /// The complete specification, from which the run can be repeated. `None` in records of schema
+    /// 1 and in demos.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<RunSpec>,
-    /// [`RunSpec::hash`] of the specification, or [`RunSpec::hash_after`] on a carried drive: the
-    /// key in result stores.
+    /// The key of the run in result stores: [`RunSpec::hash`], or [`RunSpec::hash_after`] if
+    /// earlier runs have used the drive.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub spec_hash: String,
-    /// The drive kept its state from an earlier run.
+    /// The history of the drive, if it kept its state from an earlier run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub carried: Option<Carried>,
     /// When and why the run ended early, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub early: Option<Early>,
-    /// The host, for a run on real hardware.
+    /// The host, for a run that is not simulated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<Host>,
     /// "sim", "serve", "host" or "import".
     pub substrate: String,
-    /// The workload.
+    /// Name of the workload.
     pub workload: String,
-    /// Its parameters, replay mode included.
+    /// Parameters of the workload. They include the replay mode.
     pub params: BTreeMap<String, String>,
     /// The device.
     pub device: DeviceInfo,
     /// The scheduler.
     pub scheduler: SchedulerUsed,
-    /// The queue; for an array, the queue of its first member. `None` if unknown.
+    /// The queue. For an array: the queue of its first member. `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueUsed>,
-    /// Ticks per second.
+    /// Number of ticks per second.
     pub hz: u32,
-    /// Seed of every random stream.
+    /// Seed of all random streams.
     pub seed: u64,
-    /// Time from the first submission to the last completion, ns, including file layout and
+    /// Time from the first submission to the last completion, ns. It includes file layout and
     /// removal.
     pub duration_ns: u64,
-    /// Start of the workload's clock, ns since the run began. All figures here count from then
-    /// until the clock stops, except [`Record::seconds`], the seconds of operations and the marks,
-    /// which cover the whole run. `None` if there is no clock or the run ended before the start;
-    /// then all figures cover the whole run.
+    /// Start of the workload's clock, ns since the run began. All values of the record count from
+    /// the start to the stop of this clock. Exceptions are [`Record::seconds`], the seconds of
+    /// operations and the marks, which cover the whole run. `None` if there is no clock or the run
+    /// ended before its start; then all values cover the whole run.
     #[serde(default)]
     pub clock_start_ns: Option<u64>,
-    /// Stop of that clock, ns; `None` if it stopped with the run, or if there is no clock.
+    /// Stop of the workload's clock, ns since the run began. `None` if the clock stopped at the end
+    /// of the run, or if there is no clock.
     #[serde(default)]
     pub clock_stop_ns: Option<u64>,
-    /// The workload's own metric.
+    /// The main metric of the workload.
     pub metric: Option<Metric>,
-    /// Reads.
+    /// Results of reads.
     pub read: Direction,
-    /// Writes, discards and flushes with data.
+    /// Results of writes, discards and flushes with data.
     pub write: Direction,
-    /// Requests issued to the device.
+    /// Number of requests issued to the device.
     pub requests: u64,
-    /// Bios merged at the end of a request.
+    /// Number of bios merged at the end of a request.
     pub back_merges: u64,
-    /// Bios merged at the start.
+    /// Number of bios merged at the front of a request.
     pub front_merges: u64,
-    /// Requests joined with a neighbour.
+    /// Number of requests joined with a neighbour.
     pub joins: u64,
-    /// Bios that waited for a request or tag.
+    /// Number of bios that waited for a request or tag.
     pub waits: u64,
-    /// Mean distance between one issued request and the next, sectors.
+    /// Mean distance from one issued request to the next, sectors.
     pub mean_seek_sectors: f64,
-    /// Tasks paid CPU time for the scheduler's work. False in four cases: records from versions
-    /// without this model, hard disks (whose requests take a thousand times as long), md arrays,
-    /// and replays, which no task submits.
+    /// True if tasks were charged CPU time for the scheduler's work. False in four cases: records
+    /// of versions without this model, hard disks (whose requests take a thousand times as long),
+    /// md arrays, and replays, which are not submitted by a task.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub scheduler_charged: bool,
-    /// Time the device was busy, ns.
+    /// Time in which the device was busy, ns.
     pub device_busy_ns: u64,
-    /// Mean number of requests in the device.
+    /// Mean number of requests that were in the device.
     pub depth_mean: f64,
-    /// Mean number of bios submitted and not completed, counted from the program's submission.
+    /// Mean number of bios that were submitted and not completed. A bio counts from the time at
+    /// which the program submitted it.
     pub outstanding_mean: f64,
-    /// Largest number of uncompleted bios in the block layer.
+    /// Largest number of bios that were in the block layer at once.
     pub outstanding_max: u64,
-    /// Processes by bytes, the largest first.
+    /// Results of each process. The process with the most bytes comes first.
     pub processes: Vec<ProcessShare>,
-    /// Second by second, without seconds in which nothing completed, so that a pause of years costs
-    /// nothing. The series ends after [`SECONDS_MAX`] entries.
+    /// Results of each second. Seconds without a completion are left out, so that a pause of years
+    /// needs no space. The series ends after [`SECONDS_MAX`] entries.
     pub seconds: Vec<Second>,
-    /// The workload's operations, by kind.
+    /// Operations of the workload, by kind.
     #[serde(default)]
     pub operations: Vec<Operation>,
-    /// Events with their times.
+    /// Marks: events of the workload, with their times.
     #[serde(default)]
     pub marks: Vec<MarkAt>,
-    /// Further metrics.
+    /// Further metrics of the workload.
     #[serde(default)]
     pub more_metrics: Vec<Metric>,
-    /// The workload's tasks, in the order of their begins.
+    /// Tasks of the workload, in the order in which they began.
     #[serde(default)]
     pub tasks: Vec<TaskPart>,
-    /// The other programs' results meanwhile, in the order of the specification.
+    /// Results of the programs next to the workload, in the order of the specification.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<BesidePart>,
-    /// Kinds of tasks of which some were starved by others of the same kind.
+    /// Kinds of tasks in which some tasks were starved by others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub starved: Vec<Starved>,
-    /// Notes for the interpretation of the record.
+    /// Notes that are needed to interpret the record.
     pub warnings: Vec<String>,
 }
 
 impl Record {
-    /// The operations of a kind.
+    /// Returns the operations of a kind.
     pub fn operation(&self, kind: &str) -> Option<&Operation> {
         self.operations.iter().find(|o| o.kind == kind)
     }
-    /// Bytes per second.
+    /// Returns the number of bytes per second.
     pub fn bytes_per_sec(&self) -> f64 {
         self.rate((self.read.bytes + self.write.bytes) as f64)
     }
-    /// Bios per second.
+    /// Returns the number of bios per second.
     pub fn iops(&self) -> f64 {
         self.rate((self.read.ios + self.write.ios) as f64)
     }
-    /// The interval that the figures cover, ns since the run began: from start to stop of the
-    /// clock, or the whole run.
+    /// Returns the interval that the values cover, ns since the run began: from start to stop of
+    /// the clock, or the whole run.
     pub fn window_ns(&self) -> (u64, u64) {
         match self.clock_start_ns {
             Some(from) => (
@@ -477,28 +481,29 @@ impl Record {
             None => (0, self.duration_ns),
         }
     }
-    /// Whether the run reached its limit: its work takes longer than [`Record::span_ns`].
+    /// Returns true if the run reached its limit, so that its work takes longer than
+    /// [`Record::span_ns`].
     pub fn censored(&self) -> bool {
         self.early.as_ref().is_some_and(|e| e.limit)
     }
-    /// Length of the interval that the figures cover, ns.
+    /// Returns the length of the interval that the values cover, ns.
     pub fn span_ns(&self) -> u64 {
         let (from, to) = self.window_ns();
         to - from
     }
-    /// `x` per second of that interval.
+    /// Returns `x` per second of that interval.
     pub fn rate(&self, x: f64) -> f64 {
         match self.span_ns() {
             0 => 0.0,
             ns => x * NSEC_PER_SEC as f64 / ns as f64,
         }
     }
-    /// Share of that interval in which the device was busy, 0..=1.
+    /// Returns the fraction of that interval in which the device was busy, 0..=1.
     pub fn busy(&self) -> f64 {
         self.rate(self.device_busy_ns as f64 / NSEC_PER_SEC as f64)
             .min(1.0)
     }
-    /// Counts a completed bio; `asked` is the time of the program's submission.
+    /// Counts a completed bio. `asked` is the time at which the program submitted it.
     pub fn count(&mut self, write: bool, bytes: u64, asked: Instant, done: Instant, ok: bool) {
         let ns = done.since(asked).0;
         let d = if write {
@@ -512,7 +517,7 @@ impl Record {
         d.latency.record(ns);
         self.count_second(write, bytes, asked, done);
     }
-    /// Counts a completed bio in the series only, because it ended outside the clock.
+    /// Counts a completed bio only in the series of seconds, because the clock did not run.
     pub fn count_second(&mut self, write: bool, bytes: u64, asked: Instant, done: Instant) {
         let ns = done.since(asked).0;
         let at_s = done.since_start() / NSEC_PER_SEC;

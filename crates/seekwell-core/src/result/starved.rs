@@ -1,39 +1,40 @@
-//! Starvation in a run: tasks of one kind that should get equal shares and did not.
+//! Starvation in a run: tasks of one kind that should get equal fractions and did not.
 //!
 //! Tasks are of one kind if their names differ only in the number at the end ("main/reader0",
-//! "main/reader1") and they have the same I/O priority and cgroup. A task is starved if it did less
-//! than a tenth of its kind's mean. The mean is used, not the median, because the starved tasks can
-//! be the majority. Two conditions exclude chance and intended differences. A task counts only if
-//! it existed for nine tenths of the measured time. And the mean must be at least [`MEAN_LEAST`],
-//! so that a fair share cannot be as low as 0 to 2 operations.
+//! "main/reader1"), and if they have the same I/O priority and cgroup. A task is starved if it did
+//! less than a tenth of the mean of its kind. The mean is used because starved tasks can be the
+//! majority, so that the median would be their own value. Two conditions exclude chance and
+//! intended differences. A task counts only if it existed for nine tenths of the measured time. The
+//! mean must be at least [`MEAN_LEAST`], because with a small mean a task can do 0 to 2 operations
+//! by chance.
 
 use super::{Record, TaskPart};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Share of the mean below which a task is starved.
+/// A task is starved if it did less than this fraction of the mean.
 const STARVED: f64 = 0.1;
-/// Share of the measured time for which a task must exist.
+/// A task counts if it existed for at least this fraction of the measured time.
 const THERE: f64 = 0.9;
-/// Least mean number of operations per task of a kind.
+/// Smallest mean number of operations per task of a kind that is examined.
 const MEAN_LEAST: f64 = 30.0;
 
-/// Tasks of one kind, some of which were starved by the others.
+/// A kind of tasks in which some tasks were starved by the others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Starved {
-    /// Their name without its number ("reader").
+    /// Name of the tasks without its number ("reader").
     pub tasks: String,
-    /// Number of starved tasks.
+    /// Number of tasks that were starved.
     pub starved: u64,
     /// Number of tasks of this kind.
     pub of: u64,
     /// Smallest and largest number of operations of a starved task.
     pub did: (u64, u64),
-    /// Smallest and largest number of operations of the others.
+    /// Smallest and largest number of operations of the other tasks.
     pub others_did: (u64, u64),
 }
 
-/// A text such as "6" or "6 to 7".
+/// Returns a text such as "6" or "6 to 7".
 fn span((least, most): (u64, u64)) -> String {
     match least == most {
         true => least.to_string(),
@@ -42,7 +43,8 @@ fn span((least, most): (u64, u64)) -> String {
 }
 
 impl Starved {
-    /// Adds the same tasks' starvation in another run; false if the tasks are different.
+    /// Adds the starvation of the same tasks in another run. Returns false if the tasks are
+    /// different.
     pub fn merge(&mut self, o: &Starved) -> bool {
         let same = self.tasks == o.tasks && (self.starved, self.of) == (o.starved, o.of);
         if same {
@@ -52,10 +54,11 @@ impl Starved {
         }
         same
     }
-    /// "5 of 8 readers starved: 6 to 7 operations each while others did 1136 to 1139".
+    /// Returns for example "5 of 8 readers starved: 6 to 7 operations each while others did 1136 to
+    /// 1139".
     pub fn words(&self) -> String {
         let (n, of, tasks) = (self.starved, self.of, &self.tasks);
-        // "job.0s" would not be a word.
+        // The plural "job.0s" would not be a word.
         let plural = match tasks.ends_with(|c: char| c.is_alphabetic()) {
             true => format!("{tasks}s"),
             false => format!("tasks {tasks}"),
@@ -68,7 +71,7 @@ impl Starved {
     }
 }
 
-/// The operations of a task, or its calls if its script counts none.
+/// Returns the number of operations of a task, or of its calls if its script counts no operations.
 fn done(t: &TaskPart, by_operations: bool) -> u64 {
     match by_operations {
         true => t.ops,
@@ -76,7 +79,7 @@ fn done(t: &TaskPart, by_operations: bool) -> u64 {
     }
 }
 
-/// Kinds of tasks of which some were starved.
+/// Returns the kinds of tasks in which some tasks were starved by others.
 pub fn starved(r: &Record) -> Vec<Starved> {
     let (from, to) = r.window_ns();
     let least = (to - from) as f64 * THERE;
@@ -184,7 +187,7 @@ mod tests {
             starved(&record(&[("main/r0", 9), ("main/r1", 191)])).len(),
             1
         );
-        // A mean of 29.5 is too small to tell starvation from chance.
+        // With a mean of 29.5, starvation cannot be distinguished from chance.
         none(&[("main/r0", 1), ("main/r1", 58)]);
         none(&[("main/reader", 1), ("main/writer", 5000)]);
         none(&[("main/copy0", 1), ("main/scan0", 5000)]);

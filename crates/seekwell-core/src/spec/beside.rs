@@ -1,25 +1,26 @@
-//! Programs that run next to the measured one.
+//! Specification of the programs that run next to the measured program.
 
 use super::WorkloadSpec;
 use serde::{Deserialize, Serialize};
 
-/// The largest number of such programs.
+/// Largest number of programs next to the measured program.
 pub const MAX_BESIDE: usize = 64;
 
-/// A program next to the measured one, with its own directory and random streams.
+/// A program that runs next to the measured program. It has its own directory and its own random
+/// streams.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BesideSpec {
-    /// Started again whenever it ends, as long as the measured program runs.
+    /// If true, the program starts again whenever it ends, as long as the measured program runs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub again: bool,
-    /// A script or a job file. A trace is not allowed, because it was recorded below a machine and
-    /// not by one of its programs.
+    /// The program: a script or a job file. A trace is not allowed, because a trace is recorded
+    /// below the machine and does not contain its programs.
     pub workload: WorkloadSpec,
 }
 
 impl BesideSpec {
-    /// A program that runs once.
+    /// Returns the specification of a program that runs once.
     pub fn once(workload: WorkloadSpec) -> Self {
         BesideSpec {
             again: false,

@@ -1,4 +1,4 @@
-//! Canonical bytes, and the hash that stores use as a key.
+//! The canonical bytes of a specification, and their hash, which is the key in result stores.
 
 use super::{RunSpec, SpecErrors, WorkloadSpec};
 use crate::result::Carried;
@@ -7,10 +7,10 @@ use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 use std::io::{self, Read};
 
-/// SHA-256 of all bytes of a reader, as 64 hexadecimal digits, like `sha256sum`.
+/// Returns the SHA-256 of all bytes of a reader, as 64 hexadecimal digits like `sha256sum`.
 ///
 /// # Errors
-/// Those of the reader.
+/// The errors of the reader.
 pub fn content_hash(mut from: impl Read) -> io::Result<String> {
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 1 << 16];
@@ -34,7 +34,7 @@ fn hex(bytes: &[u8]) -> String {
     text
 }
 
-/// JSON without blanks, members of objects in the order of their names.
+/// Writes JSON without blanks, with the members of each object sorted by name.
 fn write_sorted(value: &Value, out: &mut String) {
     match value {
         Value::Object(members) => {
@@ -66,18 +66,19 @@ fn write_sorted(value: &Value, out: &mut String) {
 }
 
 impl RunSpec {
-    /// The canonical bytes: JSON without blanks, with members in the order of their names and with
-    /// everything that a checked specification states. Equal specifications have equal bytes.
+    /// Returns the canonical bytes: JSON without blanks, with members sorted by name, and with all
+    /// fields that a checked specification states. Equal specifications have equal bytes.
     pub fn canonical(&self) -> String {
         let mut out = String::new();
-        // Names, numbers and texts: JSON can represent all of them.
+        // JSON can represent all names, numbers and texts of a specification.
         let value = serde_json::to_value(self).unwrap_or_default();
         write_sorted(&value, &mut out);
         out
     }
-    /// SHA-256 of the canonical bytes, 64 hexadecimal digits. It leaves out parts without
-    /// influence: the label, and the names of files whose content is included. Hash a checked
-    /// specification, because only that states all defaults.
+    /// Returns the SHA-256 of the canonical bytes, as 64 hexadecimal digits. The label, and the
+    /// names of files whose content is included, do not influence the run and are left out. Call
+    /// this function for a checked specification, because only a checked specification states all
+    /// defaults.
     pub fn hash(&self) -> String {
         let mut bare = self.clone();
         bare.label = None;
@@ -90,7 +91,8 @@ impl RunSpec {
         }
         hex(&Sha256::digest(bare.canonical().as_bytes()))
     }
-    /// The hash of a run on a drive that earlier runs have used. Equal histories give equal hashes.
+    /// Returns the hash of a run on a drive that earlier runs have used. Runs with equal histories
+    /// have equal hashes.
     pub fn hash_after(&self, carried: &Carried) -> String {
         let Carried {
             after,
@@ -101,7 +103,7 @@ impl RunSpec {
         let text = format!("{after} {pause_ns} {trim} {}", self.hash());
         hex(&Sha256::digest(text.as_bytes()))
     }
-    /// The specification as TOML, for people.
+    /// Returns the specification as TOML, for users.
     ///
     /// # Errors
     /// A seed above 2^63 - 1, which TOML cannot represent.

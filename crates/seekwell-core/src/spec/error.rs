@@ -1,16 +1,17 @@
-//! Faults of a specification: all of them together, each with its field and a remedy.
+//! The faults of a specification. All faults are reported together, each with its field and a
+//! remedy.
 
 use crate::suggest;
 use std::fmt;
 
-/// One fault.
+/// One fault of a specification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecError {
-    /// The field, from the top: `scheduler.tunables.fifo_batch`, `machine.cores`.
+    /// The path of the field, for example `scheduler.tunables.fifo_batch` or `machine.cores`.
     pub field: String,
-    /// The fault and the remedy.
+    /// A text that describes the fault and the remedy.
     pub what: String,
-    /// The word that was probably meant, for programs; the remedy names it.
+    /// The word that the user probably meant, for programs. The text contains it too.
     pub nearest: Option<String>,
 }
 
@@ -25,12 +26,12 @@ impl fmt::Display for SpecError {
 
 impl std::error::Error for SpecError {}
 
-/// All faults of a specification; never empty as an error.
+/// All faults of a specification. A returned error contains at least one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SpecErrors(pub Vec<SpecError>);
 
 impl SpecErrors {
-    /// A single fault.
+    /// Returns a list with one fault.
     pub fn one(field: impl Into<String>, what: impl Into<String>) -> Self {
         let mut all = SpecErrors::default();
         all.push(field, what);
@@ -44,8 +45,8 @@ impl SpecErrors {
             nearest: None,
         });
     }
-    /// Adds a fault about an unknown word. `what` is the message; a suggestion, or the list of all
-    /// known words, is appended.
+    /// Adds a fault about an unknown word. `what` is the message. A similar known word, or the list
+    /// of all known words, is appended to it.
     pub fn unknown(&mut self, field: impl Into<String>, what: &str, word: &str, known: &[&str]) {
         let near = suggest::nearest(word, known.iter().copied(), &[]);
         let remedy = match suggest::question(&near) {
@@ -59,7 +60,7 @@ impl SpecErrors {
             nearest: near.first().map(|n| (*n).to_owned()),
         });
     }
-    /// Adds the faults of a part, with its fields under `prefix`.
+    /// Adds the faults of a part of the specification, with `prefix` before their fields.
     pub fn under(&mut self, prefix: &str, part: SpecErrors) {
         for mut e in part.0 {
             e.field = match (prefix, e.field.as_str()) {
@@ -70,7 +71,7 @@ impl SpecErrors {
             self.0.push(e);
         }
     }
-    /// Returns the value, or adds the faults and returns `None`.
+    /// Returns the value of `result`. If it is an error, adds its faults and returns `None`.
     pub fn take<T>(&mut self, prefix: &str, result: Result<T, SpecErrors>) -> Option<T> {
         match result {
             Ok(value) => Some(value),
@@ -80,7 +81,7 @@ impl SpecErrors {
             }
         }
     }
-    /// `value`, if there are no faults.
+    /// Returns `value` if there are no faults, otherwise the faults.
     pub fn or<T>(self, value: T) -> Result<T, SpecErrors> {
         if self.0.is_empty() {
             Ok(value)
@@ -91,7 +92,7 @@ impl SpecErrors {
 }
 
 impl fmt::Display for SpecErrors {
-    /// One line per fault.
+    /// Writes one line per fault.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, e) in self.0.iter().enumerate() {
             write!(f, "{}{e}", if i > 0 { "\n" } else { "" })?;

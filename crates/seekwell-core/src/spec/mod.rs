@@ -1,13 +1,13 @@
-//! A run as one value: all inputs that determine its result, as plain data.
+//! The specification of a run: all inputs that determine its result, as plain data.
 //!
-//! A [`RunSpec`] goes into files (TOML, JSON) and into every [`crate::result::Record`]. A hash of
-//! its canonical bytes is the key of the run in result stores. It contains the names of schedulers,
-//! devices and workloads; higher crates check that these exist.
+//! Files (TOML, JSON) and every [`crate::result::Record`] contain a [`RunSpec`]. The hash of its
+//! canonical bytes is the key of the run in result stores. It contains the names of schedulers,
+//! devices and workloads. Crates above this one check that these names exist.
 //!
-//! The content of user files (device presets, job files) is embedded, so that a record can be
-//! repeated anywhere. A trace may be large, so the hash of its content stands for it.
+//! The content of user files (device presets, job files) is included, so that a run can be repeated
+//! on any machine. A trace may be large, so only the hash of its content is included.
 //!
-//! There are no floating-point numbers, so that equal values have equal bytes.
+//! No field is a floating-point number, so that equal values have equal bytes.
 
 mod beside;
 mod canonical;
@@ -26,27 +26,27 @@ pub use machine::{
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Longest limit of a run, seconds: 31 years.
+/// Longest time limit of a run, in seconds: 31 years.
 pub const MAX_LIMIT_S: u64 = 1_000_000_000;
 
-/// Version of this layout; raised when a field changes its meaning.
+/// Version of the layout. It is incremented when a field changes its meaning.
 pub const SPEC_VERSION: u32 = 1;
 
-/// Where a run takes place.
+/// The substrate: where a run takes place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Substrate {
-    /// Simulated, on virtual time.
+    /// Simulated, in virtual time.
     #[default]
     Sim,
     /// Real programs on a modelled disk, in real time.
     Serve,
-    /// The host's own kernel and files.
+    /// The kernel and files of the host.
     Host,
 }
 
 impl Substrate {
-    /// The name in records.
+    /// Returns the name of the substrate in records.
     pub const fn name(self) -> &'static str {
         match self {
             Substrate::Sim => "sim",
@@ -56,41 +56,43 @@ impl Substrate {
     }
 }
 
-/// A run.
+/// The specification of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunSpec {
-    /// [`SPEC_VERSION`].
+    /// Version of the layout, [`SPEC_VERSION`].
     #[serde(default = "spec_version")]
     pub version: u32,
-    /// Where the run takes place.
+    /// The substrate.
     #[serde(default)]
     pub substrate: Substrate,
     /// The device.
     pub device: DeviceSpec,
     /// The scheduler.
     pub scheduler: SchedulerSpec,
-    /// Settings of the queue between them.
+    /// Settings of the queue between scheduler and device.
     #[serde(default)]
     pub queue: QueueSpec,
-    /// The machine above the queue; `None` for a trace, which was recorded below one.
+    /// The machine above the queue. `None` for a trace, which was recorded below a machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<MachineSpec>,
     /// The measured workload.
     pub workload: WorkloadSpec,
-    /// Programs next to it on the same machine, at most [`MAX_BESIDE`]; they start and end with it.
+    /// Programs that run next to the workload on the same machine, at most [`MAX_BESIDE`]. They
+    /// start and end with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<BesideSpec>,
-    /// Seed of every random stream.
+    /// Seed of all random streams.
     #[serde(default = "first_seed")]
     pub seed: u64,
-    /// Number of the repetition, from 0; it runs with [`RunSpec::run_seed`].
+    /// Number of the repetition, from 0. Its seed is [`RunSpec::run_seed`].
     #[serde(default)]
     pub repeat: u32,
-    /// Stop after this much time of the run's own clock, seconds, at most [`MAX_LIMIT_S`].
+    /// The run stops after this many seconds of its own clock, at most [`MAX_LIMIT_S`]. Absent: no
+    /// limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_s: Option<u64>,
-    /// The name in tables; without influence, and not hashed.
+    /// Name of the run in tables. It does not influence the run and is not hashed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
 }
@@ -102,13 +104,14 @@ fn first_seed() -> u64 {
     1
 }
 
-/// A device, as a text for `seekwell devices`.
+/// A device, in the form that `seekwell devices` explains.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceSpec {
-    /// `hdd:hitachi-7k200,write_cache=no`, `raid5:members=4,of=...`, or the path of a preset file.
+    /// For example `hdd:hitachi-7k200,write_cache=no`, `raid5:members=4,of=...`, or the path of a
+    /// preset file.
     pub spec: String,
-    /// Texts of the preset files, by the path in `spec`.
+    /// Texts of the preset files, by their path in `spec`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, String>,
 }
@@ -117,18 +120,18 @@ pub struct DeviceSpec {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SchedulerSpec {
-    /// The kernel's name.
+    /// The kernel's name of the scheduler.
     pub name: String,
-    /// Its version; absent: the default version, which a checked specification states.
+    /// Version of the scheduler. Absent: the default version, which a checked specification states.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Tunables written before the start, in the order of their names.
+    /// Tunables that are written before the run starts, sorted by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tunables: BTreeMap<String, String>,
 }
 
 impl SchedulerSpec {
-    /// `NAME[-VERSION]`, as the registry accepts it.
+    /// Returns `NAME[-VERSION]`, as the registry accepts it.
     pub fn versioned(&self) -> String {
         match &self.version {
             Some(v) => format!("{}-{v}", self.name),
@@ -137,27 +140,27 @@ impl SchedulerSpec {
     }
 }
 
-/// Settings of `/sys/block/DEV/queue` and of the kernel's tick.
+/// Settings in `/sys/block/DEV/queue`, and the kernel's tick.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QueueSpec {
-    /// CONFIG_HZ, 24 to 10,000.
+    /// Value of CONFIG_HZ, 24 to 10,000.
     #[serde(default = "hz")]
     pub hz: u32,
-    /// queue/nr_requests, 4 to 10,240; absent: the layer's default.
+    /// Value of queue/nr_requests, 4 to 10,240. Absent: the layer's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nr_requests: Option<u32>,
-    /// device/queue_depth, 1 to 65,536; absent: the device's own depth.
+    /// Value of device/queue_depth, 1 to 65,536. Absent: the depth of the device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<u32>,
-    /// queue/max_sectors_kb, 4 to 32,767; absent: the kernel's default.
+    /// Value of queue/max_sectors_kb, 4 to 32,767. Absent: the kernel's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_sectors_kb: Option<u32>,
-    /// queue/max_segments, entries of the driver's scatter list, 1 to 65,535; absent: the usual
-    /// driver's value.
+    /// Value of queue/max_segments (entries of the driver's scatter list), 1 to 65,535. Absent: the
+    /// value of the usual driver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_segments: Option<u32>,
-    /// queue/nomerges, 0 to 2.
+    /// Value of queue/nomerges, 0 to 2.
     #[serde(default)]
     pub nomerges: u8,
 }
@@ -187,60 +190,62 @@ pub enum WorkloadSpec {
     Script {
         /// The name in `seekwell workloads`.
         name: String,
-        /// Parameters; a checked specification states all of them.
+        /// Its parameters. A checked specification states all of them.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         params: BTreeMap<String, String>,
     },
     /// A fio job file.
     Fio {
-        /// The file's name; not hashed.
+        /// The name of the file. It is not hashed.
         file: String,
-        /// The file's text.
+        /// The text of the file.
         text: String,
         /// Texts of included files, by the name in the include line.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         includes: BTreeMap<String, String>,
-        /// Values of the variables it uses.
+        /// Values of the variables that the file uses.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         variables: BTreeMap<String, String>,
     },
     /// A recorded trace.
     Trace {
-        /// The file's path; not hashed.
+        /// The path of the file. It is not hashed.
         file: String,
-        /// SHA-256 of the file's bytes, 64 hexadecimal digits.
+        /// SHA-256 of the bytes of the file, 64 hexadecimal digits.
         sha256: String,
-        /// The format's name in `seekwell formats`; absent: detected from the first bytes.
+        /// Name of the format in `seekwell formats`. Absent: detected from the first bytes.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         format: Option<String>,
-        /// `timed`, `scaled:FACTOR`, `depth:N` or `closed`.
+        /// Mode of the replay: `timed`, `scaled:FACTOR`, `depth:N` or `closed`.
         #[serde(default = "timed")]
         mode: String,
-        /// What to do with records beyond the end of the device.
+        /// The treatment of records beyond the end of the device.
         #[serde(default)]
         fit: Fit,
-        /// Stop after this many records.
+        /// The replay stops after this many records. Absent: no limit.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limit: Option<u64>,
-        /// Which event of a block trace is replayed.
+        /// The event of a block trace that is replayed.
         #[serde(default)]
         stream: Stream,
-        /// Only records of this device (`8,16`) or volume, as the trace names it.
+        /// Only records of this device (`8,16`) or volume are replayed. The name is that in the
+        /// trace.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         volume: Option<String>,
-        /// Only records from this time after the first one on, ns; times then start here.
+        /// Records earlier than this time after the first record are skipped, ns. Times are then
+        /// counted from here.
         #[serde(default)]
         from_ns: u64,
-        /// Only records before this time after the first one, ns.
+        /// Records at or after this time after the first record are skipped, ns.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until_ns: Option<u64>,
-        /// Only records of these processes; empty: all processes.
+        /// Only records of these processes are replayed. Empty: of all processes.
         #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
         pids: BTreeSet<u32>,
-        /// Unit of response times if the format does not define it: ns, us or ms.
+        /// Unit of response times, if the format does not define it: ns, us or ms.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         response_unit: Option<String>,
-        /// A truncated trace ends with a warning, not an error.
+        /// If true, a truncated trace gives a warning instead of an error.
         #[serde(default)]
         allow_truncated: bool,
     },
@@ -250,30 +255,30 @@ fn timed() -> String {
     "timed".to_owned()
 }
 
-/// What to do with records beyond the end of the device.
+/// The treatment of records beyond the end of the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Fit {
-    /// Stop with a message.
+    /// The run ends with an error.
     #[default]
     Strict,
-    /// Fold them: sector modulo the device's size.
+    /// The sector is taken modulo the size of the device.
     Wrap,
 }
 
-/// Which event of a block trace is replayed.
+/// The event of a block trace that is replayed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stream {
-    /// Bios as they were submitted, before merging.
+    /// Bios as they were submitted, before merges.
     #[default]
     Queue,
-    /// Requests as the recorded scheduler dispatched them.
+    /// Requests as the scheduler of the recording dispatched them.
     Issue,
 }
 
 impl WorkloadSpec {
-    /// The name in records.
+    /// Returns the name of the workload in records.
     pub fn name(&self) -> &str {
         match self {
             WorkloadSpec::Script { name, .. } => name,
@@ -284,7 +289,7 @@ impl WorkloadSpec {
 }
 
 impl RunSpec {
-    /// A run on that device under that scheduler, with defaults for all other fields.
+    /// Returns the specification of a run with defaults for all other fields.
     pub fn new(device: DeviceSpec, scheduler: SchedulerSpec, workload: WorkloadSpec) -> Self {
         let machine = match workload {
             WorkloadSpec::Trace { .. } => None,
@@ -305,12 +310,13 @@ impl RunSpec {
             label: None,
         }
     }
-    /// Seed of this repetition: the first one has the seed itself, each further one the next
-    /// number.
+    /// Returns the seed of this repetition. The first repetition has the seed itself, each further
+    /// repetition the next number.
     pub fn run_seed(&self) -> u64 {
         self.seed.wrapping_add(u64::from(self.repeat))
     }
-    /// The name of this run's scheduler in tables: the label, or the name with its settings.
+    /// Returns the name of the scheduler in tables: the label, or the scheduler's name with its
+    /// settings.
     pub fn scheduler_label(&self) -> String {
         if let Some(label) = &self.label {
             return label.clone();

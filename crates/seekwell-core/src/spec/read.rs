@@ -1,4 +1,4 @@
-//! Reads a specification and reports all unknown fields and all values of the wrong type together.
+//! Reads a specification. All unknown fields and all values of a wrong type are reported together.
 
 use super::{
     BesideSpec, DeviceSpec, MachineSpec, QueueSpec, RunSpec, SPEC_VERSION, SchedulerSpec,
@@ -7,7 +7,7 @@ use super::{
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// Fields of each part, by the part's path; a test compares them with the types.
+/// Names of the fields of each part, by the path of the part. A test compares them with the types.
 const FIELDS: &[(&str, &[&str])] = &[
     (
         "",
@@ -68,7 +68,7 @@ const FIELDS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Fields of a workload, by its kind.
+/// Names of the fields of a workload, by its kind.
 const WORKLOADS: &[(&str, &[&str])] = &[
     ("script", &["kind", "name", "params"]),
     ("fio", &["kind", "file", "text", "includes", "variables"]),
@@ -109,7 +109,7 @@ fn unknown(part: &str, map: &mut Map<String, Value>, known: &[&str], errors: &mu
     }
 }
 
-/// Numbers and booleans in a table of texts are read as their text: `fifo_batch = 1`.
+/// Converts numbers and booleans in a table of texts to texts, for example in `fifo_batch = 1`.
 fn texts(map: &mut Map<String, Value>, field: &str) {
     if let Some(Value::Object(inner)) = map.get_mut(field) {
         for v in inner.values_mut() {
@@ -122,7 +122,7 @@ fn texts(map: &mut Map<String, Value>, field: &str) {
     }
 }
 
-/// Converts one part to its type; reports faults with the part's path.
+/// Converts one part to its type. Reports faults with the path of the part.
 fn part<T: DeserializeOwned>(path: &str, value: Value, errors: &mut SpecErrors) -> Option<T> {
     match serde_json::from_value(value) {
         Ok(v) => Some(v),
@@ -133,7 +133,7 @@ fn part<T: DeserializeOwned>(path: &str, value: Value, errors: &mut SpecErrors) 
     }
 }
 
-/// The table at a path, without unknown fields.
+/// Removes unknown fields from the table at a path, and returns the table.
 fn table(path: &str, mut value: Value, errors: &mut SpecErrors) -> Value {
     let Value::Object(map) = &mut value else {
         return value;
@@ -157,7 +157,7 @@ fn workload(path: &str, map: &mut Map<String, Value>, errors: &mut SpecErrors) {
     texts(map, "params");
 }
 
-/// The programs next to the measured one: a list of tables with one workload each.
+/// Reads the programs next to the measured program: a list of tables with one workload each.
 fn beside(value: Value, errors: &mut SpecErrors) -> Vec<BesideSpec> {
     let Value::Array(list) = value else {
         errors.push("beside", "is a list of tables, each with a workload");
@@ -185,7 +185,7 @@ impl RunSpec {
     /// Reads JSON.
     ///
     /// # Errors
-    /// All unknown fields and wrong values, or the position if it is not JSON.
+    /// All unknown fields and wrong values. If the text is not JSON, the position of the error.
     pub fn from_json(text: &str) -> Result<RunSpec, SpecErrors> {
         match serde_json::from_str(text) {
             Ok(value) => RunSpec::from_value(value),
@@ -195,14 +195,14 @@ impl RunSpec {
     /// Reads TOML.
     ///
     /// # Errors
-    /// All unknown fields and wrong values, or the position if it is not TOML.
+    /// All unknown fields and wrong values. If the text is not TOML, the position of the error.
     pub fn from_toml(text: &str) -> Result<RunSpec, SpecErrors> {
         match toml::from_str::<Value>(text) {
             Ok(value) => RunSpec::from_value(value),
             Err(e) => Err(SpecErrors::one("", e.to_string().trim_end())),
         }
     }
-    /// Reads a parsed value.
+    /// Reads a value that is already parsed.
     ///
     /// # Errors
     /// All unknown fields and wrong values.
@@ -215,7 +215,7 @@ impl RunSpec {
         };
         let mut errors = SpecErrors::default();
         let e = &mut errors;
-        // Before other faults are reported: another version has other fields.
+        // Check this first, because another version has other fields.
         if let Some(version) = top.get("version").and_then(Value::as_u64)
             && version != u64::from(SPEC_VERSION)
         {

@@ -8,7 +8,7 @@ fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     pairs.iter().map(own).collect()
 }
 
-/// A specification with all optional parts and the given workload.
+/// Returns a specification with all optional parts and the given workload.
 fn full(workload: WorkloadSpec) -> RunSpec {
     let device = DeviceSpec {
         spec: "my.toml,write_cache=no".into(),
@@ -115,7 +115,7 @@ fn what_is_written_is_read_as_json_and_as_toml() {
     }
 }
 
-/// The table of known fields names exactly the fields of the types.
+/// The table of known fields contains exactly the fields of the types.
 #[test]
 fn the_table_of_fields_is_that_of_the_types() {
     for w in workloads() {
@@ -160,7 +160,7 @@ fn canonical_bytes_are_sorted_and_without_blanks() {
             r#""workload":{"kind":"script","name":"fs-mark","params":{"files":"20"}}}"#
         )
     );
-    // Computed with sha256sum from these bytes.
+    // Computed from these bytes with sha256sum.
     let own = content_hash(spec.canonical().as_bytes()).expect("bytes in memory");
     assert_eq!(spec.hash(), own);
     assert_eq!(
@@ -251,7 +251,7 @@ fn numbers_among_texts_are_what_they_look_like() {
 }
 
 proptest! {
-    /// Every text gives a value or faults and never a panic; a value that was read is written
+    /// Any text gives a value or faults and never a panic. A value that was read is written
     /// unchanged.
     #[test]
     fn any_text_is_read_or_refused(text in "[\\{\\}\"a-z:,0-9 \\[\\]]{0,80}") {
@@ -261,7 +261,7 @@ proptest! {
         let _ = RunSpec::from_toml(&text);
     }
 
-    /// Any names and numbers survive both notations.
+    /// Any names and numbers are unchanged after writing and reading, in JSON and in TOML.
     #[test]
     fn any_value_survives(
         name in "\\PC{0,12}",

@@ -1,11 +1,11 @@
-//! Invariants, and a readable dump of the contents.
+//! Checks the invariants, and describes the contents in words.
 
 use super::{Adios, page::Page};
 use crate::cx::Cx;
 use seekwell_core::{List, Op, RqId, Tree};
 
 impl Adios {
-    /// Every request is in one place, and the counters match the contents.
+    /// Checks that every request is in one place, and that the counters agree with the contents.
     pub(super) fn check_places(&self, cx: &Cx) {
         let trees: usize = self.tree.iter().map(Tree::len).sum();
         let queues: usize = self.priority.iter().map(List::len).sum();
@@ -15,7 +15,7 @@ impl Adios {
             held, cx.nr_sorted as usize,
             "adios: all places and nr_sorted"
         );
-        // The sum of predictions covers exactly the requests that are handed out.
+        // The sum of predictions contains exactly the requests that were handed out.
         let counted = cx.rqs.iter().filter_map(|(i, _)| self.rq.try_get(i.idx()));
         let (n, sum) = counted
             .filter(|r| r.counted)
@@ -36,7 +36,7 @@ impl Adios {
         }
     }
 
-    /// Writes the contents of all places, as ids of bios.
+    /// Appends the contents of all places to `out`, as ids of bios.
     pub(super) fn tell(&self, cx: &Cx, out: &mut String) {
         let name = |i: u32| cx.rqs.first_bio(RqId(i)).id.0.to_string();
         let list = |l: &List| self.links.iter(l).map(name).collect::<Vec<_>>().join(" ");

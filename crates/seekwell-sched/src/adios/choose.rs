@@ -1,11 +1,12 @@
-//! Chooses the next request: at-head requests, pages (filled and emptied here), barriers.
+//! Chooses the next request: from the priority queues, from the pages (which are filled and emptied
+//! here), or from the barrier queue.
 
 use super::{Adios, OTHER, Place, TYPES, WEIGHT, WRITE, page, rules};
 use crate::cx::Cx;
 use seekwell_core::RqId;
 
 impl Adios {
-    /// `fill_batch_queues`: fills page `p` from the trees.
+    /// `fill_batch_queues`: moves requests from the deadline trees to page `p`.
     fn fill(&mut self, cx: &mut Cx, p: usize) {
         let tpl = self.tpl_ns;
         let (mut added, mut taken) = (0u64, [0u32; TYPES]);
@@ -67,7 +68,8 @@ impl Adios {
         }
     }
 
-    /// `dispatch_from_bq`: the next request of the pages; fills or switches pages first if needed.
+    /// `dispatch_from_bq`: returns the next request of the pages. Fills or switches the pages first
+    /// if needed.
     pub(super) fn next_of_pages(&mut self, cx: &mut Cx, force: bool) -> Option<RqId> {
         let (have, other) = (!self.pages[self.current].is_empty(), 1 - self.current);
         let low = |ratio: u64| u128::from(self.window_ns) * u128::from(ratio) / 100;
@@ -90,7 +92,7 @@ impl Adios {
         Some(RqId(rq))
     }
 
-    /// Takes the next request from the priority queues.
+    /// Returns the next request of the priority queues, and removes it from its queue.
     pub(super) fn next_of_priority(&mut self, cx: &mut Cx) -> Option<RqId> {
         let q = usize::from(!self.priority[1].is_empty());
         let rq = RqId(self.links.pop_front(&mut self.priority[q])?);
@@ -103,7 +105,8 @@ impl Adios {
         Some(rq)
     }
 
-    /// Releases the barrier, because all requests before it are gone; true if there was one.
+    /// Releases the barrier after all requests before it were dispatched. Returns true if there was
+    /// a barrier.
     pub(super) fn lift_barrier(&mut self, cx: &mut Cx) -> bool {
         let Some(first) = self.links.pop_front(&mut self.barriers) else {
             return false;

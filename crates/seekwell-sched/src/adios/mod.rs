@@ -1,16 +1,17 @@
 //! ADIOS, the adaptive deadline I/O scheduler (`block/adios.c`, Masahito Suzuki; CachyOS).
 //!
-//! ADIOS learns how long the device takes for each type of operation (base + slope x size) and
-//! gives each request a deadline. It hands out small pages of the most urgent requests, as many as
-//! the device should finish within a window. A balance (the bias), charged with predicted
-//! latencies, decides between reads and other requests.
+//! For each type of operation, ADIOS learns a latency model of the device (base + slope x size).
+//! From the predicted latency it computes a deadline for each request. It dispatches from small
+//! batches (pages) of the most urgent requests, as many as the device should complete within a
+//! window. A balance (the *bias*) decides between reads and other requests; each decision changes
+//! it by the predicted latency.
 //!
-//! The model follows a reading of the published sources; it was not compared with a running ADIOS
-//! kernel. One implementation with switches covers four releases (3.1.9 is the default); see
-//! `version.rs`. The learning is in `model.rs`.
+//! The model follows the published source text; it was not compared with a running ADIOS kernel.
+//! One implementation with switches covers four releases (default: 3.1.9); see `version.rs`. The
+//! file `model.rs` contains the latency models.
 //!
-//! Simplified: I/O accounting is on (without it 1.5.5 learns nothing); a busy lock never prevents a
-//! merge; the CPU that submits a request also completes it.
+//! Three points are simplified. I/O accounting is always on (without it 1.5.5 learns nothing). A
+//! merge is never prevented by a busy lock. A request completes on the CPU that submitted it.
 
 mod check;
 mod choose;
@@ -34,7 +35,7 @@ use seekwell_core::{
 };
 use version::{Barriers, Tiers, Version};
 
-/// Registry entry.
+/// Registry entry of ADIOS.
 pub const INFO: SchedulerInfo = SchedulerInfo {
     name: "adios",
     layer: Layer::Mq,
@@ -52,8 +53,8 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of the published patches 1.5.5, 3.0.1, 3.1.9 and 3.2.0, by reading",
     per_process: false,
     hash: hash_always,
-    // A batch of reads and one of writes (36 + 72), sorted by deadlines; ten seconds exceed all of
-    // them.
+    // A batch of reads and one of writes (36 + 72 requests), sorted by deadline. Ten seconds are
+    // more than all of them.
     waiting: Waiting {
         fixed_ms: 10000,
         requests: 108,
@@ -74,22 +75,22 @@ const OTHER: usize = 3;
 const TYPES: usize = 4;
 /// Timer slot of the model updates.
 const UPDATE: Slot = Slot::new(0, "update_timer");
-/// Time from a sample to the update it causes, ms.
+/// Time from a sample to the update of the models, ms.
 const UPDATE_MS: u64 = 100;
-/// CPU scheduler weights by nice value, -20 to 19.
+/// Weights of the CPU scheduler, by nice value from -20 to 19.
 const WEIGHT: [u64; 40] = [
     88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904,
     3906, 3121, 2501, 1991, 1586, 1277, 1024, 820, 655, 526, 423, 335, 272, 215, 172, 137, 110, 87,
     70, 56, 45, 36, 29, 23, 18, 15,
 ];
 
-/// Data of a request.
+/// ADIOS's data for a request.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rq {
     place: Place,
-    /// Counted as handed out until it completes.
+    /// True from the time at which the request is handed out until it completes.
     counted: bool,
-    /// Predicted latency and size, both fixed at insertion.
+    /// Predicted latency (ns) and size (bytes), both fixed at insertion.
     pl: u64,
     bytes: u64,
     deadline: u64,
@@ -105,37 +106,39 @@ enum Place {
     Page(u8),
 }
 
-/// The scheduler.
+/// The scheduler ADIOS.
 #[derive(Debug)]
 pub struct Adios {
     version: Version,
-    /// One tree for reads, one for all other requests.
+    /// Deadline trees: `[reads, all other requests]`.
     tree: [Tree; 2],
-    /// Keys: deadlines in ns, quantised.
+    /// The keys are deadlines in ns, rounded down to the quantum.
     nodes: Nodes<u64>,
-    /// At-head requests, and requests that go before them.
+    /// Priority queues: `[at-head requests, requests that go before them]`.
     priority: [List; 2],
     barriers: List,
-    /// Set while the barrier queue holds requests: new requests queue behind them.
+    /// True while the barrier queue holds requests. New requests are then appended to it.
     barred: bool,
     pages: [Page; 2],
     current: usize,
     links: Links,
     rq: Side<Rq>,
-    /// The number of requests in priority queues, pages and the device, and the sum of their
-    /// predictions.
+    /// Number of requests in priority queues, pages and the device (`in_flight`), and the sum of
+    /// their predicted latencies (`tpl_ns`).
     in_flight: u64,
     tpl_ns: u64,
     bias: i64,
     prio: [i32; 2],
     model: [Model; TYPES],
-    /// Set once reads and writes have been measured and deadlines are meaningful. Never cleared.
+    /// True after the first read and the first write were measured, so that deadlines are
+    /// meaningful. Never becomes false again.
     stable: bool,
-    /// Per CPU (3.2.0), otherwise one entry; 0 means that the device was idle.
+    /// Time of the last completion. 3.2.0 has one entry per CPU, other releases have one entry. 0
+    /// means that the device was idle.
     last_completed: Side<Instant>,
-    /// End of the last request completed, if known.
+    /// End sector of the last request that completed, if known.
     last_end: Option<Sector>,
-    /// End of the last request dispatched.
+    /// End sector of the last request dispatched.
     head: Sector,
     scratch: Vec<(Sector, u32, u32)>,
     largest: [u32; TYPES],
@@ -151,7 +154,7 @@ pub struct Adios {
 }
 
 impl Adios {
-    /// Creates the scheduler with the defaults of a release.
+    /// Creates the scheduler with the default tunables of a release.
     pub fn new(cx: &Cx, version: &str) -> Self {
         let v = Version::named(version);
         Adios {
@@ -226,7 +229,7 @@ impl Adios {
             self.tpl_ns += r.pl;
         }
     }
-    /// Adds a request to a priority queue.
+    /// Adds a request to priority queue `q`.
     fn prioritise(&mut self, cx: &mut Cx, rq: RqId, q: usize) {
         self.count(rq);
         self.rq[rq].place = Place::Priority(q as u8);
@@ -237,7 +240,7 @@ impl Adios {
             self.links.push_back(&mut self.priority[q], rq.0);
         }
     }
-    /// `add_to_dl_tree`: adds a request to the tree of its side, behind those of the same quantum.
+    /// `add_to_dl_tree`: adds a request to its deadline tree, after the requests with the same key.
     fn sort(&mut self, cx: &Cx, rq: RqId) {
         let r = &cx.rqs[rq];
         let k = Self::kind(r.op);
@@ -256,7 +259,7 @@ impl Adios {
         let key = d >> v.quantum_shift << v.quantum_shift;
         self.nodes.insert(&mut self.tree[side], rq.0, key);
     }
-    /// Removes a request from its tree; false if it is in none.
+    /// Removes a request from its deadline tree. Returns false if it is in none.
     fn unsort(&mut self, rq: RqId) -> bool {
         let Place::Tree(side) = self.rq.at(rq.idx()).place else {
             return false;
@@ -267,7 +270,8 @@ impl Adios {
     }
 }
 
-/// Weight of a sample on a rotating disk: larger the farther the head moved.
+/// Returns the weight of a sample on a rotating disk. The weight grows with the distance that the
+/// head moved.
 fn sample_weight(last_end: Option<Sector>, start: Sector) -> u64 {
     match last_end.map_or(0, |l| l.distance(start)) {
         0 => 1,
@@ -286,7 +290,7 @@ impl Scheduler for Adios {
         }
         let r = self.rq.at(rq.idx());
         if !r.counted {
-            // A returned request keeps its recorded prediction and size.
+            // A request that the driver returned keeps its recorded prediction and size.
             (r.pl, r.bytes) = (pl, bytes);
         }
         if !self.stable {
@@ -363,8 +367,8 @@ impl Scheduler for Adios {
         self.unsort(gone);
     }
 
-    /// The value was meant for each word of the tag map. In kernels that apply it to the whole map,
-    /// only one word's worth remains.
+    /// Returns the limit for requests that are not reads. The value was meant for each word of the
+    /// tag map. Kernels that apply it to the whole map leave only as many tags as one word has.
     fn limit_depth(&mut self, cx: &mut Cx, bio: &Bio, _: IocId) -> Option<u32> {
         if bio.op == Op::Read || cx.queue.era < Era::Mq {
             return None;
@@ -403,7 +407,7 @@ impl Scheduler for Adios {
         let latency = now.since(since).0;
         if latency > self.latency_limit_ns {
             cx.why_rq(rules::IMPLAUSIBLE_LATENCY, rq, || {
-                format!("{latency} ns is too long to believe")
+                format!("{latency} ns is above the limit: not used as a sample")
             });
             return;
         }
@@ -424,7 +428,7 @@ impl Scheduler for Adios {
         }
     }
     fn finish(&mut self, _: &mut Cx, rq: RqId) {
-        // The request was handed out and will never complete.
+        // The request was handed out and will not complete.
         let r = std::mem::take(self.rq.at(rq.idx()));
         if r.counted {
             self.in_flight -= 1;
@@ -434,7 +438,7 @@ impl Scheduler for Adios {
 
     fn timer(&mut self, cx: &mut Cx, _: u8) {
         cx.why(rules::MODEL_UPDATED, || {
-            "takes over what was measured".to_owned()
+            "base and slope are computed from the samples".to_owned()
         });
         for m in &mut self.model {
             m.update(&self.rules, cx.now());

@@ -1,31 +1,33 @@
-//! Learning: one latency model per type of operation, base + slope x size.
+//! Learning: one latency model (base + slope x size) for each type of operation.
 //!
-//! Samples fall into 64 buckets by how far they exceed the prediction. An update drops the slowest
-//! hundredth and adds the rest to sums, which are shrunk from time to time. All arithmetic uses
-//! integers and truncates.
+//! Samples are sorted into 64 buckets by the ratio of measured to predicted latency. An update
+//! drops the slowest hundredth and adds the other samples to sums. The sums are reduced at certain
+//! limits, so that old samples lose weight. All arithmetic uses integers and truncates.
 
 use seekwell_core::{Instant, Nanos};
 
 const BUCKETS: usize = 64;
-/// Requests up to this size (bytes) feed the base, longer ones the slope.
+/// Requests of up to this many bytes are samples of the base; longer requests are samples of the
+/// slope.
 pub(super) const SMALL: u64 = 4096;
-/// Total sample weight at which an update need not wait for its time.
+/// At this total weight of samples, an update does not wait for its time.
 const ENOUGH: u64 = 1024;
-/// Time between updates of a model with few samples.
+/// Time between updates of a model that has few samples.
 const PATIENCE: Nanos = Nanos::from_ms(1500);
 
-/// When to forget, and the differences between versions.
+/// The limits at which old samples lose weight, and the differences between releases.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
-    /// Number of small samples in the sums, in thousands, at which they are shrunk.
+    /// Number of small samples, in thousands, at which the sums of the base are reduced.
     pub shrink_at_kreqs: u64,
-    /// Bytes in the sums, in GiB, at which they are shrunk.
+    /// Number of bytes, in GiB, at which the sums of the slope are reduced.
     pub shrink_at_gbytes: u64,
-    /// Shrinking removes 1/2^this of the sums.
+    /// A reduction removes 1/2^this of the sums.
     pub shrink_resist: u32,
-    /// Bucket numbers wrap at 8 bits.
+    /// True if bucket numbers wrap around at 8 bits.
     pub narrow_buckets: bool,
-    /// Subtracts one base per sample from the long latencies.
+    /// True if one base is subtracted for each long sample, false if one base is subtracted from
+    /// their sum.
     pub base_per_sample: bool,
 }
 
@@ -42,7 +44,7 @@ impl Bucket {
         self.latency_ns = self.latency_ns.saturating_add(o.latency_ns);
         self.bytes = self.bytes.saturating_add(o.bytes);
     }
-    /// The part of it for `n` units of its `weight`.
+    /// Returns the part of the bucket that corresponds to `n` units of its `weight`.
     fn part(&self, n: u64) -> Bucket {
         if self.weight == 0 {
             return Bucket::default();
@@ -56,7 +58,7 @@ impl Bucket {
     }
 }
 
-/// The bucket of a latency relative to its prediction.
+/// Returns the bucket of a measured latency, by its ratio to the prediction.
 fn bucket(measured: u64, predicted: u64, narrow: bool) -> usize {
     let (m, p) = (measured, predicted);
     let b = if m < 2 * p {
@@ -70,7 +72,7 @@ fn bucket(measured: u64, predicted: u64, narrow: bool) -> usize {
     (b as usize).min(BUCKETS - 1)
 }
 
-/// Sums the valid samples of `buckets` (all, or all but the slowest hundredth) and empties them.
+/// Empties `buckets` and returns their sum: of all samples, or of all but the slowest hundredth.
 fn harvest(buckets: &mut [Bucket; BUCKETS], total: u64, all: bool) -> Bucket {
     let threshold = if all { total } else { total * 99 / 100 };
     let mut sum = Bucket::default();
@@ -86,12 +88,12 @@ fn harvest(buckets: &mut [Bucket; BUCKETS], total: u64, all: bool) -> Bucket {
     sum
 }
 
-/// The model of one type.
+/// The latency model of one type of operation.
 #[derive(Clone, Debug)]
 pub(super) struct Model {
-    /// ns for up to 4 KiB.
+    /// Predicted latency of a request of up to 4 KiB, ns.
     pub base: u64,
-    /// ns for each KiB above.
+    /// Additional latency for each KiB above 4 KiB, ns.
     pub slope: u64,
     small_delay: u64,
     small_count: u64,
@@ -103,7 +105,7 @@ pub(super) struct Model {
 }
 
 impl Model {
-    /// An empty model.
+    /// Returns a model without samples.
     pub fn new(now: Instant) -> Self {
         Model {
             base: 0,
@@ -117,7 +119,7 @@ impl Model {
             last_update: now,
         }
     }
-    /// Sets values from outside; they count as one sample.
+    /// Sets base (ns) and slope (ns/KiB) from outside. Together they count as one sample.
     pub fn sideload(&mut self, base: u64, slope: u64, now: Instant) {
         *self = Model {
             base,
@@ -130,13 +132,14 @@ impl Model {
         };
     }
 
-    /// `latency_model_predict`: predicted latency of a request of this many bytes.
+    /// `latency_model_predict`: returns the predicted latency of a request of this many bytes, ns.
     pub fn predict(&self, bytes: u64) -> u64 {
         let kib = bytes.saturating_sub(SMALL).div_ceil(1024);
         self.base.saturating_add(self.slope.saturating_mul(kib))
     }
 
-    /// `latency_model_input`: a request of `bytes`, predicted at `pl`, took `latency` ns.
+    /// `latency_model_input`: records that a request of `bytes`, with predicted latency `pl`, took
+    /// `latency_ns`.
     pub fn feed(
         &mut self,
         rules: &Rules,
@@ -225,8 +228,8 @@ mod tests {
         Instant::at_us(ms * 1000)
     }
 
-    /// Worked example A9: the first sample counts at once; a single later sample is the slowest
-    /// hundredth and never counts; of 200 samples 198 count.
+    /// The first sample counts at once. A single later sample is the slowest hundredth and does not
+    /// count. Of 200 samples, 198 count. (Worked example A9.)
     #[test]
     fn a9_learning_the_base() {
         let mut m = Model::new(at_ms(0));
@@ -273,7 +276,7 @@ mod tests {
             m.update(&RULES, at_ms(1));
             assert_eq!(m.base != 100_000, n == 1024, "after {n}");
         }
-        // floor(1024 x 99/100) = 1013 samples plus the sideloaded one.
+        // floor(1024 x 99/100) = 1013 samples, and the one that was set from outside.
         assert_eq!(m.base, (100_000 + 1013 * 200_000) / 1014);
     }
 
@@ -314,7 +317,8 @@ mod tests {
         );
     }
 
-    /// 1.5.5 subtracts one base per long sample; later versions subtract one base in total.
+    /// 1.5.5 subtracts one base for each long sample; later versions subtract one base from the
+    /// sum.
     #[test]
     fn the_intercept_of_1_5_5() {
         for (base_per_sample, slope) in [(true, 2000), (false, 2025)] {

@@ -1,19 +1,21 @@
-//! Batch pages: requests taken out of the deadline trees that wait to be dispatched.
+//! Batch pages. A page contains requests that were taken out of the deadline trees and wait for
+//! dispatch.
 
 use seekwell_core::{Links, List, Requests, RqId, Sector};
 
-/// Index of sync requests in a page ordered by sector.
+/// Index of the FIFO of sync requests in a page that is ordered by sector.
 pub(super) const SYNC: usize = 0;
-/// Index of all other sorted requests in such a page.
+/// Index of the FIFO of the other sorted requests in such a page.
 pub(super) const SWEEP: usize = 1;
 
-/// Four FIFOs: one per type, or (by sector) sync requests, a sweep, and the rest.
+/// A page of four FIFOs. Ordered by type: one FIFO per type. Ordered by sector: sync requests,
+/// sorted requests, and the rest.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Page {
     pub fifo: [List; 4],
-    /// Ordered by sector, not by type.
+    /// True if the page is ordered by sector, false if by type.
     pub by_sector: bool,
-    /// The sweep goes down.
+    /// True if the sorted requests are dispatched from the highest sector down.
     pub down: bool,
 }
 
@@ -25,7 +27,8 @@ impl Page {
         self.fifo.iter().all(List::is_empty)
     }
 
-    /// Sorts the sweep by start sector; requests with the same start keep their order.
+    /// Sorts the FIFO of sorted requests by start sector. Requests with the same start keep their
+    /// order.
     pub fn sort(
         &mut self,
         links: &mut Links,
@@ -43,7 +46,7 @@ impl Page {
         }
     }
 
-    /// Sets the direction of the sweep: down if the head is above its middle.
+    /// Sets the direction of dispatch: down if the head is above the middle of the sorted requests.
     pub fn aim(&mut self, rqs: &Requests, head: Sector) {
         if let (true, Some(a), Some(b)) = (
             self.by_sector,
@@ -55,7 +58,7 @@ impl Page {
         }
     }
 
-    /// Takes the next request.
+    /// Removes and returns the next request.
     pub fn pop(&mut self, links: &mut Links, highest_first: bool) -> Option<u32> {
         let mut order = [0, 1, 2, 3];
         if highest_first {

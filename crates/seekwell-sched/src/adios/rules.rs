@@ -1,4 +1,4 @@
-//! The rules of ADIOS, as its reasons name them.
+//! The rules of ADIOS. The reason of a decision names one of them.
 
 seekwell_core::rules! {
     NOT_STABLE: "not-stable", "adios_insert_requests",

@@ -1,16 +1,16 @@
-//! Rules that a request list cannot express, and invariants for random input.
+//! Tests of rules that a list of requests cannot express, and of invariants for random input.
 
 use super::*;
 use crate::cx::QueueFacts;
 use proptest::prelude::*;
 use seekwell_core::{BioId, CgroupId, IoPrio, Nanos, Sectors, State, TaskId, TickClock};
 
-/// A queue without a block layer: the test inserts, dispatches and completes requests by hand.
+/// A queue without a block layer. The test itself inserts, dispatches and completes requests.
 struct Bench {
     cx: Cx,
     s: Adios,
     ids: u64,
-    /// Dispatched, not completed.
+    /// Requests that were dispatched and have not completed.
     device: Vec<RqId>,
 }
 
@@ -29,7 +29,7 @@ impl Bench {
             device: Vec::new(),
         }
     }
-    /// The models "M" of the examples, with deadlines in use.
+    /// Returns a bench with the models "M" of the worked examples, so that deadlines are used.
     fn stable(version: &str, rotational: bool) -> Self {
         let mut b = Bench::new(version, rotational);
         b.set("reset_lat_model", "100000 1000 200000 2000 1000000 0");
@@ -90,13 +90,13 @@ impl Bench {
         self.cx.rqs.free(rq);
         self.s.check(&self.cx);
     }
-    /// The samples that the model received.
+    /// Returns the samples that the models received.
     fn samples(&mut self) -> Vec<String> {
         let events = std::mem::take(&mut self.cx.log.events);
         let fed = events.into_iter().filter(|e| e.rule == Some(rules::SAMPLE));
         fed.map(|e| e.detail).collect()
     }
-    /// Lets due timers fire.
+    /// Fires the timers that are due.
     fn timers(&mut self) {
         while let Some((t, slot)) = self.cx.next_timer()
             && t <= self.cx.now()
@@ -110,7 +110,8 @@ impl Bench {
 const W: Op = Op::Write;
 const R: Op = Op::Read;
 
-/// Worked example A1, with an at-head request: it comes last (Q1).
+/// An at-head request is dispatched last while requests leave in order of arrival. (Worked example
+/// A1.)
 #[test]
 fn a1_cold_fifo() {
     let mut b = Bench::new("3.1.9", false);
@@ -122,7 +123,7 @@ fn a1_cold_fifo() {
     assert!(!b.s.stable);
 }
 
-/// Worked example A2: the balance of reads and writes.
+/// The bias balances reads and writes. (Worked example A2.)
 #[test]
 fn a2_bias() {
     let mut b = Bench::stable("3.1.9", false);
@@ -140,8 +141,8 @@ fn a2_bias() {
     assert_eq!(seen, ["-16796", "-16796", "183204", "183204", "183204"]);
 }
 
-/// Worked example A8: requests inserted before the models were stable go before the at-head
-/// request.
+/// Requests that were inserted before the models were stable go before an at-head request. (Worked
+/// example A8.)
 #[test]
 fn a8_priority_queues() {
     let mut b = Bench::stable("3.1.9", false);
@@ -159,7 +160,7 @@ fn a8_priority_queues() {
     assert_eq!(b.all(), [y, x], "1.5.5: the last one first");
 }
 
-/// How a completion updates the model: worked example A9 through the hooks.
+/// A completion updates the model. (Worked example A9, through the scheduler's functions.)
 #[test]
 fn a9_inter_completion_samples() {
     for (version, second_ns) in [("3.1.9", 80_000), ("1.5.5", 180_000)] {
@@ -167,7 +168,8 @@ fn a9_inter_completion_samples() {
         b.cx.log.listen(true);
         b.put(R, 0);
         b.put(R, 1000);
-        // 1.5.5 dispatches one request while the model is empty, and the next after that completes.
+        // 1.5.5 dispatches one request while its model is empty, and the next after that one
+        // completed.
         while b.device.len() < 2 {
             b.take(true);
         }
@@ -225,7 +227,7 @@ fn rule_15_weights_on_a_rotating_disk() {
             samples.iter().zip(ends).all(|(s, e)| s.ends_with(&e)),
             "{samples:?}"
         );
-        // After a command of another kind the position of the head is unknown.
+        // After a command of another type the position of the head is unknown.
         b.put(Op::WriteZeroes, 0);
         b.put(R, 100_000);
         b.all();
@@ -275,7 +277,7 @@ fn predictions_of_3_2_0_are_capped() {
     }
 }
 
-/// Writing a target resets its model; the FIFO phase does not return (Q2).
+/// A write to a target resets its model. Requests are not dispatched in order of arrival again.
 #[test]
 fn tunables_act_as_the_kernel_s() {
     let mut b = Bench::stable("3.1.9", false);
@@ -363,9 +365,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-    /// Each request leaves once. 3.x never holds a request back; older versions do so only while
-    /// the device works. Nothing passes a barrier; pages keep their limits; an idle scheduler
-    /// counts nothing.
+    /// Each request is dispatched once. 3.x never delays a request; older versions delay requests
+    /// only while the device works. No request passes a barrier, pages keep their limits, and an
+    /// idle scheduler counts no request.
     #[test]
     fn whatever_comes(
         version in prop::sample::select(vec!["3.1.9", "3.2.0", "3.0.1", "1.5.5"]),
@@ -402,7 +404,7 @@ proptest! {
                         prop_assert!(queued.contains(&id.0));
                         queued.retain(|q| *q != id.0);
                         gone.push(id.0);
-                        // P8: all requests ahead of it have left.
+                        // All requests in front of this one were dispatched.
                         for (before, after) in &barred_by {
                             prop_assert!(*after != id.0 || gone.contains(before));
                         }
@@ -433,7 +435,7 @@ proptest! {
                         "lat_model_read" | "lat_model_write" => format!("{} {}", value >> 20, value % 5000),
                         _ => value.to_string(),
                     };
-                    // The kernel refuses some values; neither outcome may break the scheduler.
+                    // The kernel refuses some values. The scheduler must work after either outcome.
                     let _ = b.s.store(&mut b.cx, t.name, &text);
                 }
             }
@@ -454,7 +456,7 @@ proptest! {
         prop_assert!(b.cx.rqs.is_empty());
     }
 
-    /// P2: a page stays within its limits and within the window, unless it holds one request.
+    /// A page stays within its limits and within the window, unless it holds only one request.
     #[test]
     fn pages_keep_their_limits(
         window_us in 0u64..5000,
@@ -489,7 +491,7 @@ proptest! {
     }
 }
 
-/// A request with only its first sectors keeps its prediction when it grows (Q9).
+/// A request keeps its prediction when a merge makes it longer.
 #[test]
 fn q9_a_merge_keeps_the_prediction() {
     let mut b = Bench::stable("3.1.9", false);

@@ -1,4 +1,4 @@
-//! The tunables of `iosched/`: the table, reading and writing.
+//! The tunables in `iosched/`: their table, and functions to read and write them.
 
 use super::version::Version;
 use super::{Adios, DISCARD, READ, TYPES, WRITE};
@@ -26,7 +26,7 @@ const fn tunable(
     }
 }
 
-/// The values that differ between 1.5.5 and the 3.x releases.
+/// The defaults that differ between 1.5.5 and the 3.x releases.
 struct Defaults {
     window: &'static str,
     refill: &'static str,
@@ -57,8 +57,8 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             "%",
             d.refill,
             (0, 100),
-            "The next page is filled ahead when the dispatched latencies are below this share of \
-             the window.",
+            "The next page is filled early when the summed predicted latencies of the dispatched \
+             requests are below this part of the window.",
         ),
         tunable(
             "lat_model_latency_limit",
@@ -74,7 +74,7 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             "requests",
             d.limit_read,
             (1, UINT_MAX),
-            "Reads in a page.",
+            "Largest number of reads in a page.",
         ),
         tunable(
             "batch_limit_write",
@@ -82,7 +82,7 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             "requests",
             d.limit_write,
             (1, UINT_MAX),
-            "Writes in a page.",
+            "Largest number of writes in a page.",
         ),
         tunable(
             "batch_limit_discard",
@@ -90,7 +90,7 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             "requests",
             "1",
             (1, UINT_MAX),
-            "Discards in a page.",
+            "Largest number of discards in a page.",
         ),
         tunable(
             "lat_target_read",
@@ -98,8 +98,8 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             "ns",
             d.target_read,
             any,
-            "Added to a read's start time to give its deadline. Writing it resets the model of \
-             reads.",
+            "The deadline of a read is its start time plus this value. Writing it resets the model \
+             of reads.",
         ),
         tunable(
             "lat_target_write",
@@ -107,8 +107,8 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             "ns",
             "2000000000",
             any,
-            "Added to a write's start time to give its deadline. Writing it resets the model of \
-             writes.",
+            "The deadline of a write is its start time plus this value. Writing it resets the \
+             model of writes.",
         ),
         tunable(
             "lat_target_discard",
@@ -149,7 +149,7 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             "1000 samples",
             d.kreqs,
             (1, 100_000),
-            "Number of small samples after which older ones lose weight.",
+            "Number of small samples after which older samples lose weight.",
         ),
         tunable(
             "shrink_at_gbytes",
@@ -157,7 +157,7 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             "GiB",
             d.gbytes,
             (1, 1000),
-            "Bytes of long samples after which older ones lose weight.",
+            "Bytes of long samples after which older samples lose weight.",
         ),
         tunable(
             "shrink_resist",
@@ -280,7 +280,7 @@ static OF_1_5_5: [Tunable; 20] = table_1();
 static OF_3_0_1: [Tunable; 22] = table_3("0x7");
 static OF_3_1_9: [Tunable; 22] = table_3("0x0");
 
-/// The tunables of a version.
+/// Returns the tunables of a version.
 pub(super) fn of(version: &str) -> &'static [Tunable] {
     match version {
         "1.5.5" => &OF_1_5_5,
@@ -303,7 +303,7 @@ fn invalid(name: &str, why: &str) -> StoreError {
         why: why.to_owned(),
     }
 }
-/// Parses a number and checks the table's range.
+/// Parses a number. Returns an error if it is outside the range in the table.
 fn ranged(version: Version, name: &'static str, text: &str) -> Result<u64, StoreError> {
     let v = strict_u64(name, text)?;
     let Some(t) = of(version.name).iter().find(|t| t.name == name) else {
@@ -439,7 +439,7 @@ pub(super) fn store(a: &mut Adios, cx: &Cx, name: &str, text: &str) -> Result<()
     Ok(())
 }
 
-/// Parses exactly N numbers separated by blanks.
+/// Parses exactly N numbers separated by blanks; `None` if there are more or fewer.
 fn numbers<const N: usize>(text: &str) -> Option<[u64; N]> {
     let mut out = [0; N];
     let mut words = text.split_ascii_whitespace();

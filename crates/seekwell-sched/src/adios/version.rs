@@ -1,56 +1,60 @@
-//! Switches for the four releases: the differences between them.
+//! The differences between the four releases, as switches.
 
-/// Which requests go to the barrier queue.
+/// The requests that go to the barrier queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Barriers {
     /// There is no barrier queue.
     Never,
-    /// 3.1.9 tests bit 1 of the operation's number: every discard is a barrier.
+    /// 3.1.9 tests bit 1 of the operation's number, so that every discard is a barrier.
     Discards,
-    /// 3.2.0 intends flushes only, and flushes never reach a scheduler.
+    /// 3.2.0 tests for flushes only, and flushes never reach a scheduler.
     Flushes,
 }
 
-/// Which requests bypass the deadline trees.
+/// The requests that go to the priority queues instead of the deadline trees.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Tiers {
-    /// At-head requests in one queue, the last one first.
+    /// At-head requests, in one queue; the last one goes first.
     AtHeadLifo,
-    /// At-head requests, preceded by FUA and PREFLUSH requests as `compliance_flags` says.
+    /// At-head requests. FUA and PREFLUSH requests go before them, if `compliance_flags` says so.
     Durability,
-    /// At-head requests, preceded by barriers.
+    /// At-head requests. Barriers go before them.
     Barrier,
 }
 
-/// One release.
+/// The behaviour of one release.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Version {
     pub name: &'static str,
-    /// A plain FIFO until reads and writes have been measured.
+    /// True if requests leave in order of arrival until a read and a write have been measured.
     pub fifo_until_stable: bool,
     pub barriers: Barriers,
     pub tiers: Tiers,
-    /// Requests with the SYNC flag are due at once.
+    /// True if requests with the SYNC flag are due at once.
     pub sync_is_due: bool,
-    /// Bit of `compliance_flags` that leaves the predicted latency out of deadlines; 0: none.
+    /// The bit of `compliance_flags` that leaves the predicted latency out of deadlines; 0: no such
+    /// bit.
     pub plain_deadline_flag: u32,
-    /// Deadlines are truncated to 2^this ns before comparison.
+    /// Deadlines are rounded down to a multiple of 2^this ns before they are compared.
     pub quantum_shift: u32,
-    /// A page serves its highest-numbered type first.
+    /// True if a page serves its highest-numbered type first.
     pub highest_first: bool,
-    /// An empty page is refilled however much work the device has left.
+    /// True if an empty page is refilled even if the device has much work left.
     pub refill_when_empty: bool,
-    /// A sample is the time since the last completion, not since the issue.
+    /// True if a sample is the time since the last completion, false if it is the time since the
+    /// issue.
     pub between_completions: bool,
-    /// The last completion is stored per CPU.
+    /// True if the last completion is stored for each CPU.
     pub per_cpu: bool,
-    /// The slope's intercept is one base per sample, not one in total.
+    /// True if one base is subtracted for each long sample, false if one base is subtracted from
+    /// their sum.
     pub base_per_sample: bool,
-    /// Handles rotating disks: weights, a wider window, pages in sector order.
+    /// True if rotating disks are handled: with sample weights, a wider window, and pages in sector
+    /// order.
     pub rotational: bool,
-    /// Bucket numbers wrap at 8 bits before they are clipped.
+    /// True if bucket numbers wrap around at 8 bits before they are limited.
     pub narrow_buckets: bool,
-    /// `lat_model_latency_limit` also bounds predictions.
+    /// True if `lat_model_latency_limit` also limits predictions.
     pub caps_prediction: bool,
     pub window_ns: u64,
     pub window_rotational_ns: u64,
@@ -130,7 +134,7 @@ impl Version {
         ..Self::V3_1_9
     };
 
-    /// Finds a release by name; returns the default for any other name.
+    /// Returns the release with this name, or the default release for any other name.
     pub fn named(name: &str) -> Version {
         match name {
             "1.5.5" => Self::V1_5_5,

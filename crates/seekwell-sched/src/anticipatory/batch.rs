@@ -1,4 +1,4 @@
-//! Order and batches: the choice between requests of a class and between classes.
+//! Order of requests and batches: the choice between requests of a class, and between the classes.
 
 use super::rules;
 use super::wait::Wait;
@@ -6,11 +6,12 @@ use super::{ASYNC, Anticipatory, CLASS, Place, SYNC};
 use crate::cx::{Cx, Emit};
 use seekwell_core::{About, RqId};
 
-/// How far behind the head a request may be and still count as reachable, sectors (512 MiB).
+/// A request further behind the head than this many sectors (512 MiB) loses against all others.
 const BACK_MAX: u64 = 1 << 20;
 
 impl Anticipatory {
-    /// `as_choose_req`: the cheaper of two requests of class `c`, as seen from its head.
+    /// `as_choose_req`: returns the cheaper of two requests of class `c`, for the head position of
+    /// that class.
     pub(super) fn choose(
         &self,
         cx: &Cx,
@@ -41,7 +42,7 @@ impl Anticipatory {
         };
         if first { a } else { b }
     }
-    /// `as_find_next_rq`: the best of `rq`'s neighbours.
+    /// `as_find_next_rq`: returns the best neighbour of `rq`, as the next request.
     pub(super) fn find_next(&self, cx: &Cx, c: usize, rq: RqId) -> Option<RqId> {
         let lowest = self.sorted[c].first().filter(|f| *f != rq.0);
         let behind = self.nodes.next(rq.0).or(lowest).map(RqId);
@@ -49,8 +50,8 @@ impl Anticipatory {
         self.choose(cx, c, behind, before)
     }
 
-    /// `as_add_rq_rb`: sorts a request in. A request with the same start sector is dispatched
-    /// first.
+    /// `as_add_rq_rb`: sorts a request in. If a queued request has the same start sector, that
+    /// request is dispatched at once.
     pub(super) fn sort(&mut self, cx: &mut Cx, rq: RqId) {
         let (c, key) = (Self::class(cx, rq), cx.rqs[rq].sector);
         while let Some(i) = self.nodes.find(&self.sorted[c], key) {
@@ -63,7 +64,7 @@ impl Anticipatory {
         self.nodes.insert(&mut self.sorted[c], rq.0, key);
     }
 
-    /// `as_move_to_dispatch`: dispatches `rq`.
+    /// `as_move_to_dispatch`: moves `rq` to the dispatch list.
     pub(super) fn take(&mut self, cx: &mut Cx, rq: RqId) {
         let c = Self::class(cx, rq);
         self.stop(cx);
@@ -92,8 +93,8 @@ impl Anticipatory {
         cx.emit(rq, Emit::Sorted);
     }
 
-    /// `as_fifo_expired`: whether the oldest request of class `c` has expired. Checked at most once
-    /// per expiry time.
+    /// `as_fifo_expired`: returns true if the oldest request of class `c` has expired. Checks at
+    /// most once per expiry time of the class.
     pub(super) fn fifo_expired(&mut self, cx: &Cx, c: usize) -> bool {
         let now = cx.jiffies();
         if now.abs_diff(self.last_look_j[c]) < self.expire_j[c] {
@@ -110,8 +111,8 @@ impl Anticipatory {
         cx.jiffies() > self.batch_end_j || (self.batch == ASYNC && self.wleft == 0)
     }
 
-    /// `update_write_batch`: adapts the batch size when the first sync completion after writes
-    /// shows how long they took.
+    /// `update_write_batch`: adapts the number of writes in a batch. Runs at the first sync
+    /// completion after a write batch, which shows how long the writes took.
     pub(super) fn adapt_wcount(&mut self, cx: &Cx) {
         let b = self.batch_expire_j[ASYNC];
         let t = (cx.jiffies() + b).saturating_sub(self.batch_end_j);
@@ -131,8 +132,9 @@ impl Anticipatory {
         self.wcount = self.wcount.max(1);
     }
 
-    /// End of `as_dispatch_request`: an expired head goes first; a changing batch waits until the
-    /// old one is done. `looked`: the FIFO head was chosen already.
+    /// `as_dispatch_request` (last part): dispatches `rq`, or the oldest request if it has expired.
+    /// After a change of batch, waits for the requests of the old batch. `looked`: the FIFO was
+    /// checked already. Returns the number dispatched.
     pub(super) fn serve(&mut self, cx: &mut Cx, mut rq: RqId, looked: bool) -> u32 {
         let c = self.batch;
         if !looked
@@ -163,7 +165,8 @@ impl Anticipatory {
         1
     }
 
-    /// Middle part of `as_dispatch_request`: the class that begins a batch.
+    /// `as_dispatch_request` (middle part): begins a batch of the class that is next. Returns the
+    /// number of requests dispatched.
     pub(super) fn begin_batch(&mut self, cx: &mut Cx, reads: bool, writes: bool) -> u32 {
         let rq = if reads && !(writes && self.batch == SYNC) {
             let head = self.fifo_head(SYNC);
@@ -201,7 +204,8 @@ impl Anticipatory {
         self.new_batch = false;
         self.batch = SYNC;
         for c in [SYNC, ASYNC] {
-            // After `next`, also the requests that a front merge onto an alias removed from `next`.
+            // After `next`, also the requests that were lost as `next` when a front merge
+            // dispatched an alias.
             while let Some(rq) = self.next[c].or(self.sorted[c].first().map(RqId)) {
                 self.take(cx, rq);
                 n += 1;

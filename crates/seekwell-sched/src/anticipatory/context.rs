@@ -1,15 +1,15 @@
-//! What anticipatory knows about a process, and its fixed-point statistics.
+//! Data of a process in anticipatory, and statistics in fixed-point arithmetic.
 //!
-//! A context outlives its process: the process that the disk waits for may be dead, and its request
-//! may still be in flight. So each context has a reference count: for the living process, its
-//! requests, and the anticipation.
+//! A context lives longer than its process, because the disk may wait for a process that has
+//! exited, or a request of that process may be in flight. So each context counts its references: by
+//! the living process, by its requests, and by the current wait.
 
 use seekwell_core::{IocId, Sector, Side};
 
-/// 1.0 in the fixed point of all probabilities and sample counters.
+/// The value 1.0 of all fixed-point probabilities and sample counters.
 pub(super) const ONE: u64 = 256;
 
-/// One step of the decaying average: seven eighths of the old value, one eighth of `new`.
+/// Returns a decayed average: seven eighths of `old` plus one eighth of `new`.
 pub(super) const fn decay(old: u64, new: u64) -> u64 {
     (7 * old + new) / 8
 }
@@ -17,57 +17,59 @@ pub(super) const fn decay(old: u64, new: u64) -> u64 {
 /// Index of a [`Context`].
 pub(super) type Ctx = u32;
 
-/// One process, as seen by this queue.
+/// Data of one process on this queue.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Context {
     refs: u32,
-    /// Whether a task still uses it.
+    /// True while a task uses the context.
     pub alive: bool,
-    /// Whether a sync request was inserted.
+    /// True if a sync request of the process was inserted.
     pub io_started: bool,
-    /// Whether a sync request was completed.
+    /// True if a sync request of the process has completed.
     pub io_running: bool,
-    /// Requests inside the scheduler.
+    /// Number of requests in the scheduler.
     pub queued: u32,
-    /// Requests on the dispatch list that the driver has not looked at.
+    /// Number of requests on the dispatch list that the driver has not taken.
     pub dispatched: u32,
-    /// Jiffy of the last sync completion.
+    /// The jiffy of the last sync completion.
     pub last_end_j: u64,
-    /// Think times, jiffies x 256, decaying.
+    /// Decaying sum of think times, in jiffies times 256.
     pub tt_total: u64,
-    /// Think-time samples x 256, decaying; settles at 249.
+    /// Decaying number of think-time samples, times 256; the limit is 249.
     pub tt_samples: u64,
-    /// Mean think time in jiffies.
+    /// Mean think time, in jiffies.
     pub tt_mean: u64,
-    /// Seek distances, sectors x 256, decaying.
+    /// Decaying sum of seek distances, in sectors times 256.
     pub seek_total: u64,
-    /// Seek samples x 256, decaying.
+    /// Decaying number of seek samples, times 256.
     pub seek_samples: u64,
-    /// Mean seek distance in sectors.
+    /// Mean seek distance, in sectors.
     pub seek_mean: u64,
-    /// End of the last sync request inserted.
+    /// End sector of the last sync request inserted.
     pub last_pos: Sector,
 }
 
-/// Statistics over all processes: they predict the behaviour of the next new one.
+/// Statistics of all processes. They predict the behaviour of a new process.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Global {
-    /// Probability x 256 that a process without think-time samples exits.
+    /// Probability, times 256, that a process exits before its first think-time sample.
     pub exit_prob: u64,
-    /// Probability x 256 that a process exits and no other process reads nearby.
+    /// Probability, times 256, that after the exit of a process no other process reads near its
+    /// position.
     pub no_coop: u64,
-    /// First think times, jiffies x 256, decaying.
+    /// Decaying sum of the first think times of new processes, in jiffies times 256.
     pub new_tt_total: u64,
-    /// Mean of the first think times in jiffies.
+    /// Mean of the first think times, in jiffies.
     pub new_tt_mean: u64,
-    /// First seek distances, sectors x 256, decaying.
+    /// Decaying sum of the first seek distances of new processes, in sectors times 256.
     pub new_seek_total: u64,
-    /// Mean of the first seek distances in sectors.
+    /// Mean of the first seek distances, in sectors.
     pub new_seek_mean: u64,
 }
 
 impl Context {
-    /// `as_update_iohist`: a sync request of this process, or one near its position, is inserted.
+    /// `as_update_iohist`: updates the statistics when a sync request of this process is inserted,
+    /// or when another process reads near its position.
     pub fn history(&mut self, all: &mut Global, hz: u64, now_j: u64, start: Sector, end: Sector) {
         if self.io_started || self.io_running {
             let mut think_j = 0;
@@ -98,8 +100,8 @@ impl Context {
             all.new_seek_total = decay(all.new_seek_total, ONE * distance);
             all.new_seek_mean = all.new_seek_total / ONE;
         }
-        // The cap keeps a stray request far away from distorting the mean; new processes get a
-        // larger cap.
+        // The cap limits the effect of one distant request on the mean. The cap is larger for a new
+        // process.
         let room = if self.seek_samples <= 60 {
             1 << 21
         } else {
@@ -111,7 +113,7 @@ impl Context {
         self.seek_mean = (self.seek_total + self.seek_samples / 2) / self.seek_samples;
     }
 
-    /// A sync request of this process completed (or was merged into another one).
+    /// Records that a sync request of this process completed or was merged into another request.
     pub fn ended(&mut self, now_j: u64) {
         self.io_running = true;
         self.last_end_j = now_j;
@@ -123,7 +125,7 @@ impl Context {
 pub(super) struct ContextTable {
     all: Vec<Context>,
     free: Vec<Ctx>,
-    /// By the index of the layer's io context.
+    /// Indices into `all`, by the index of the layer's io context.
     by_ioc: Side<Option<Ctx>>,
 }
 
@@ -140,7 +142,7 @@ impl std::ops::IndexMut<Ctx> for ContextTable {
 }
 
 impl ContextTable {
-    /// The context of a layer's io context; created if needed.
+    /// Returns the context that belongs to an io context of the layer, and creates it if needed.
     pub fn of(&mut self, ioc: IocId, alive: bool) -> Ctx {
         if let Some(c) = *self.by_ioc.at(ioc.idx()) {
             return c;
@@ -163,24 +165,24 @@ impl ContextTable {
         *self.by_ioc.at(ioc.idx()) = Some(c);
         c
     }
-    /// The process has exited; its statistics stay while there are references to them.
+    /// Marks the process as exited. Its statistics stay until nothing refers to them.
     pub fn exit(&mut self, ioc: IocId) {
         if let Some(c) = *self.by_ioc.at(ioc.idx()) {
             self[c].alive = false;
         }
     }
-    /// The layer will reuse the index.
+    /// Removes the link to an io context whose index the layer will reuse.
     pub fn release(&mut self, ioc: IocId) {
         if let Some(c) = self.by_ioc.at(ioc.idx()).take() {
             self[c].alive = false;
             self.put(c);
         }
     }
-    /// Adds a reference.
+    /// Adds a reference to context `c`.
     pub fn get(&mut self, c: Ctx) {
         self[c].refs += 1;
     }
-    /// Drops a reference; the last one frees the context.
+    /// Drops a reference to context `c`. Frees `c` if it was the last one.
     pub fn put(&mut self, c: Ctx) {
         let x = &mut self[c];
         x.refs -= 1;
@@ -188,7 +190,7 @@ impl ContextTable {
             self.free.push(c);
         }
     }
-    /// The contexts in use.
+    /// Returns the contexts that have references.
     pub fn iter(&self) -> impl Iterator<Item = &Context> + '_ {
         self.all.iter().filter(|c| c.refs > 0)
     }
@@ -198,8 +200,8 @@ impl ContextTable {
 mod tests {
     use super::*;
 
-    /// The counter of samples runs 0, 32, 60, 84, ... and settles at 249; the first mean is biased
-    /// up: 2 jiffies become 6, 3 become 7, 19 become 23.
+    /// The sample counter takes the values 0, 32, 60, 84, ... and its limit is 249. The first mean
+    /// is too high: 2 jiffies give 6, 3 give 7, and 19 give 23.
     #[test]
     fn sample_counter_and_first_means() {
         for (think_j, mean_j) in [(2, 6), (3, 7), (19, 23)] {

@@ -1,22 +1,23 @@
-//! anticipatory: the batches of deadline, plus waiting for the process that was just served
+//! anticipatory: the batches of deadline, and an idle wait for the process served last
 //! (`block/as-iosched.c`, Nick Piggin).
 //!
-//! Requests are sync (reads, and writes marked sync) or async. Each class is sorted by sector and
-//! kept in a FIFO with deadlines; batches alternate by *time*. Its main feature is the answer to
-//! deceptive idleness. After a read completes, the best candidate may be of another process and far
-//! from the head. Then the disk stays idle for up to `antic_expire`, because the process will
-//! probably read on, nearby.
+//! Requests are sync (reads, and writes with the sync flag) or async. Each of these two classes is
+//! sorted by sector, and also kept in a FIFO with deadlines. Batches of the two classes alternate
+//! by *time*. The main feature is the handling of deceptive idleness. After a read completes, the
+//! best queued request may belong to another process and be far from the head. Then the disk idles
+//! for up to `antic_expire`, because the process served last will probably read again nearby.
 //!
 //! | | 2.6.24 (default) | 2.6.18 |
 //! |---|---|---|
 //! | a write batch starts at | the oldest write | the next one in sweep order |
 //! | delay that widens the window | jiffies | ms, though compared with jiffies |
-//! | joining two requests | the merged request keeps its process | it takes the older one's |
-//! | sorted into the dispatch list | inside its direction | across directions |
+//! | joining two requests | the merged request keeps its process | the merged request takes the process of the older one |
+//! | a request on the dispatch list is sorted | within its direction | across directions |
 //!
-//! Differences: the kernel keeps statistics per process over all disks, Seekwell per queue. In
-//! 2.6.18 a worker runs the queue only while the scheduler holds something; here it is the layer's
-//! usual worker (the layer runs the queue after a completion and an insertion anyway).
+//! Seekwell differs from the kernel in two points. The kernel keeps the statistics of a process
+//! over all disks, Seekwell for each queue. In 2.6.18 a worker runs the queue only while the
+//! scheduler holds requests; Seekwell uses the layer's usual worker. (The layer runs the queue
+//! after each completion and insertion anyway.)
 
 mod batch;
 mod context;
@@ -33,7 +34,7 @@ use seekwell_core::{Bio, Era, IocId, Links, List, Nodes, RqId, Sector, Side, Tas
 use tunables::TUNABLES;
 use wait::Wait;
 
-/// Registry entry.
+/// Registry entry of anticipatory.
 pub const INFO: SchedulerInfo = SchedulerInfo {
     name: "anticipatory",
     layer: Layer::Legacy,
@@ -47,7 +48,7 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/as-iosched.c, Linux 2.6.18 and 2.6.24",
     per_process: true,
     hash: hash_always,
-    // Twice a read batch and a write batch (500 + 125 ms), with antic_expire for each task.
+    // Twice a read batch and a write batch (500 + 125 ms), and antic_expire for each task.
     waiting: Waiting {
         fixed_ms: 1500,
         requests: 16,
@@ -63,9 +64,9 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
 
 const ASYNC: usize = 0;
 const SYNC: usize = 1;
-/// Timer slot of the anticipation.
+/// Timer slot of the wait.
 const ANTIC: Slot = Slot::new(0, "antic_timer");
-/// Data of a request.
+/// Anticipatory's data for a request.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rq {
     ctx: Option<Ctx>,
@@ -78,13 +79,13 @@ enum Place {
     #[default]
     Outside,
     Queued,
-    /// On the dispatch list: counted as dispatched.
+    /// On the dispatch list. The context counts the request as dispatched.
     Dispatched,
-    /// The driver has looked at it.
+    /// The driver has taken the request.
     Active,
 }
 
-/// The scheduler.
+/// The scheduler anticipatory.
 #[derive(Debug)]
 pub struct Anticipatory {
     old: bool,
@@ -94,30 +95,30 @@ pub struct Anticipatory {
     links: Links,
     rq: Side<Rq>,
     next: [Option<RqId>; 2],
-    /// Per class: the end of the last request dispatched.
+    /// End sector of the last request dispatched, by class.
     head: [Sector; 2],
     last_look_j: [u64; 2],
     batch: usize,
     batch_end_j: u64,
-    /// Number of writes allowed in an async batch; a C `int`, which doubling may overflow.
+    /// Number of writes allowed in an async batch. It is a C `int`, and doubling can overflow it.
     wcount: i32,
     wleft: i32,
     w_idled: bool,
-    /// The batch was switched while requests of the old one are in flight.
+    /// True if a new batch was chosen while requests of the old batch are in flight.
     changing: bool,
-    /// A sync batch was chosen; its first completion starts its time.
+    /// True if a sync batch was chosen. Its time starts at its first completion.
     new_batch: bool,
     inflight: u32,
     wait: Wait,
     antic_start_j: u64,
     antic_ctx: Option<Ctx>,
-    /// The task, for reasons.
+    /// The task that the disk waits for, for the text of a decision.
     antic_task: Option<TaskId>,
     ctx_done: bool,
     ctxs: ContextTable,
     all: Global,
-    /// A front merge evicted an alias. Until the next insertion of its class, `next` may be `None`
-    /// although a request is queued.
+    /// True if a front merge dispatched an alias. Until the next insertion of the class, `next` may
+    /// be `None` although requests are queued.
     next_lost: [bool; 2],
     expire_j: [u64; 2],
     batch_expire_j: [u64; 2],
@@ -127,7 +128,7 @@ pub struct Anticipatory {
 const CLASS: [&str; 2] = ["async", "sync"];
 
 impl Anticipatory {
-    /// Creates the scheduler with the kernel's defaults; `old` for 2.6.18.
+    /// Creates the scheduler with the kernel's defaults. `old`: 2.6.18.
     pub fn new(cx: &Cx, old: bool) -> Self {
         let hz = cx.hz();
         let batch_expire_j = [hz / 8, hz / 2];
@@ -179,7 +180,7 @@ impl Scheduler for Anticipatory {
         let (c, now) = (Self::class(cx, rq), cx.jiffies());
         let ioc = cx.rqs[rq].ioc;
         let x = self.ctxs.of(ioc, cx.alive(ioc));
-        // A returned request keeps its context.
+        // A request that the driver returned keeps its context.
         let given_back = std::mem::take(self.rq.at(rq.idx()));
         self.ctxs.get(x);
         if let Some(before) = given_back.ctx {
@@ -211,7 +212,7 @@ impl Scheduler for Anticipatory {
             && let Some(x) = self.antic_ctx
             && let Some(rule) = self.can_break(cx, Some(rq), x)
         {
-            cx.why_rq(rule, rq, || "ends the waiting".to_owned());
+            cx.why_rq(rule, rq, || "ends the wait".to_owned());
             self.stop(cx);
         }
     }
@@ -268,8 +269,9 @@ impl Scheduler for Anticipatory {
         self.fifo.iter().any(|f| !f.is_empty())
     }
 
-    /// The tree is chosen by the *data direction* although it is kept by class. A read is searched
-    /// among async writes (and never fits), a write among the sync requests.
+    /// Searches the tree of the *data direction*, although there is one tree per sync class, as in
+    /// the kernel. So a read is searched among async writes (and never found), a write among sync
+    /// requests.
     fn find_front(&mut self, cx: &mut Cx, bio: &Bio, _: IocId) -> Option<RqId> {
         if !bio.op.is_write() {
             return None;
@@ -390,7 +392,7 @@ impl Scheduler for Anticipatory {
         }
         cx.why(rules::IDLE_IN_VAIN, || {
             self.served_last()
-                .says("nothing came from {who}: the wait is over")
+                .says("no request of {who} arrived: the wait is over")
         });
         self.wait = Wait::Finished;
         cx.kick();
@@ -429,7 +431,7 @@ impl Scheduler for Anticipatory {
             held, cx.nr_sorted as usize,
             "anticipatory: sets and nr_sorted"
         );
-        // 1: the timer is armed exactly while the scheduler waits.
+        // The timer is armed if and only if the scheduler waits.
         assert_eq!(
             self.wait == Wait::ForNext,
             cx.armed(ANTIC),
@@ -439,7 +441,7 @@ impl Scheduler for Anticipatory {
             self.wait != Wait::ForNext || self.ctx_done,
             "waits before the completion"
         );
-        // 4: tree and FIFO hold the same requests; next is `None` only if they are empty or next
+        // Tree and FIFO hold the same requests. `next` is `None` only if they are empty or `next`
         // was lost.
         for c in [ASYNC, SYNC] {
             assert_eq!(self.sorted[c].len(), self.fifo[c].len(), "set and FIFO");
@@ -460,17 +462,17 @@ impl Scheduler for Anticipatory {
                 ),
             }
         }
-        // 3 in part: while the scheduler waits there is a process to wait for.
+        // While the scheduler waits, there is a process for which it waits.
         assert!(
             !self.waiting() || self.antic_ctx.is_some(),
             "waits for nobody"
         );
-        // 5: a change of batch always waits for requests in flight.
+        // A change of batch always waits for requests in flight.
         assert!(
             !self.changing || self.inflight > 0,
             "waits for a drain of nothing"
         );
-        // 8: fixed-point values stay within their bounds.
+        // Fixed-point values stay within their bounds.
         let cap_j = (cx.hz() / 50).saturating_sub(1);
         for c in self.ctxs.iter() {
             assert!(
@@ -484,7 +486,7 @@ impl Scheduler for Anticipatory {
             "probabilities"
         );
         assert!(self.wleft >= 0 && self.wcount >= 1, "write count");
-        // The counters of contexts match their requests.
+        // The counters of the contexts agree with their requests.
         let queued: u32 = self.ctxs.iter().map(|c| c.queued).sum();
         assert_eq!(queued, cx.nr_sorted, "queued counts");
     }

@@ -1,8 +1,9 @@
-//! The rules of the anticipatory scheduler, as its reasons name them.
+//! The rules of anticipatory. The reason of a decision names one of them.
 
 seekwell_core::rules! {
     ALIAS_EVICTED: "alias-evicted", "as_add_rq_rb",
-        "A class holds one request per start sector: a second one dispatches the first at once.";
+        "A class holds one request per start sector. If a second request with that start arrives, \
+         the first is dispatched at once.";
     ANTICIPATED_CAME: "anticipated-came", "as_can_break_anticipation",
         "A request of the process that the disk waits for ends the wait.";
     WAITED_ENOUGH: "waited-enough", "as_can_break_anticipation",
@@ -20,8 +21,8 @@ seekwell_core::rules! {
     IDLE_STARTS: "idle-starts", "as_can_anticipate",
         "The disk stays idle for the process served last.";
     HEAD_EXPIRED: "head-expired", "as_fifo_expired",
-        "The oldest request of the class goes if its deadline has passed; checked once per expire \
-         time.";
+        "The oldest request of the class goes if its deadline has passed. This is checked once per \
+         read_expire or write_expire.";
     DRAIN_FIRST: "drain-first", "as_dispatch_request",
         "A new batch begins when the requests of the old one have completed.";
     SYNC_BATCH: "sync-batch", "as_dispatch_request",

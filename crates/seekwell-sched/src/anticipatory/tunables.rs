@@ -1,4 +1,4 @@
-//! The tunables of `iosched/`: the table, reading and writing.
+//! The tunables in `iosched/`: their table, and functions to read and write them.
 
 use super::context::ONE;
 use super::{ASYNC, Anticipatory, SYNC};
@@ -21,10 +21,16 @@ pub(super) const TUNABLES: &[Tunable] = &[
     ms(
         "read_expire",
         "125",
-        "Deadline of a sync request, and the minimum time between checks of the sync FIFO: the \
-         time slice between competing readers. Longer: more throughput, less fairness.",
+        "Time from the insertion of a sync request to its deadline, and the minimum time between \
+         checks of the sync FIFO. It acts as the time slice of competing readers. Longer: more \
+         throughput, less fairness.",
     ),
-    ms("write_expire", "250", "The same for async requests."),
+    ms(
+        "write_expire",
+        "250",
+        "Time from the insertion of an async request to its deadline, and the minimum time between \
+         checks of the async FIFO.",
+    ),
     ms(
         "read_batch_expire",
         "500",

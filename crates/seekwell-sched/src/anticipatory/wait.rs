@@ -1,4 +1,4 @@
-//! The anticipation: when and for whom the disk stays idle, and what ends the wait.
+//! Anticipation: decides when and for which process the disk idles, and what ends the wait.
 
 use super::context::{Ctx, ONE, decay};
 use super::rules;
@@ -6,19 +6,19 @@ use super::{ANTIC, Anticipatory, SYNC};
 use crate::cx::Cx;
 use seekwell_core::{About, RqId, Rule};
 
-/// Requests within this many sectors of the head count as near right after a completion.
+/// Right after a completion, a request is near if it is at most this many sectors from the head.
 const NEAR: u64 = 8192;
 
-/// The anticipation.
+/// State of the anticipation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Wait {
-    /// Not waiting.
+    /// The disk does not wait.
     Off,
-    /// The wait starts when the request of the process served last completes.
+    /// The wait will start when the request of the process served last completes.
     ForRequest,
-    /// The disk is idle and the timer runs.
+    /// The disk idles, and the timer runs.
     ForNext,
-    /// A wait has just ended: the next sync dispatch needs none.
+    /// A wait has just ended. The next sync dispatch starts without a wait.
     Finished,
 }
 
@@ -35,14 +35,14 @@ impl Anticipatory {
         }
     }
 
-    /// The process that the disk waits for, for reasons.
+    /// Returns the process that the disk waits for, for the text of a decision.
     pub(super) fn served_last(&self) -> About {
         About {
             task: self.antic_task,
             ..About::default()
         }
     }
-    /// `as_antic_waitreq`: starts the wait for the process served last.
+    /// `as_antic_waitreq`: starts to wait for the process served last.
     pub(super) fn start(&mut self, cx: &mut Cx) {
         if self.wait != Wait::Off {
             return;
@@ -72,7 +72,8 @@ impl Anticipatory {
         }
     }
 
-    /// `as_close_req`: whether sync request `rq` is near the head, judged for process `x`.
+    /// `as_close_req`: returns true if sync request `rq` is near the head, by the seek distance of
+    /// process `x`. The distance that counts as near grows during the wait.
     pub(super) fn close(&self, cx: &Cx, rq: RqId, x: Ctx) -> bool {
         let (last, s) = (self.head[self.batch].0, cx.rqs[rq].sector.0);
         let mut delay = 0;
@@ -101,8 +102,9 @@ impl Anticipatory {
         s.abs_diff(last) < usual
     }
 
-    /// `as_can_break_anticipation`: whether `rq` (or no request) ends the wait for process `x`.
-    /// Also updates the statistics. Returns the rule that ends the wait.
+    /// `as_can_break_anticipation`: decides whether request `rq` (or, with `None`, the passed time)
+    /// ends the wait for process `x`. Returns the rule that ends the wait. Also updates the
+    /// statistics.
     pub(super) fn can_break(
         &mut self,
         cx: &mut Cx,
@@ -148,7 +150,7 @@ impl Anticipatory {
         };
         (think_j > self.antic_expire_j).then_some(rules::THINKS_TOO_LONG)
     }
-    /// `as_can_anticipate`: whether the disk should stay idle rather than serve `rq`.
+    /// `as_can_anticipate`: returns true if the disk should idle instead of serving `rq`.
     pub(super) fn can_anticipate(&mut self, cx: &mut Cx, rq: Option<RqId>) -> bool {
         let Some(x) = self.antic_ctx else {
             return false;
@@ -159,7 +161,8 @@ impl Anticipatory {
         match self.can_break(cx, rq, x) {
             Some(rule) => {
                 cx.why(rule, || {
-                    self.served_last().says("no waiting for {who}, served last")
+                    self.served_last()
+                        .says("the disk does not wait for {who}, served last")
                 });
                 false
             }

@@ -1,4 +1,4 @@
-//! Cooperating queues: the position tree, planned merges, and bursts of new queues.
+//! Queues that work together: the position tree, planned merges, and bursts of new queues.
 
 use super::core::{CLOSE, Core, QId, Variant};
 use super::entity::IDLE;
@@ -8,13 +8,14 @@ use seekwell_core::rbtree::Descent;
 use seekwell_core::{IocId, Sector};
 use std::cmp::Ordering;
 
-/// The distance between two positions.
+/// Returns the distance between two positions, in sectors.
 fn apart(a: Sector, b: Sector) -> u64 {
     a.0.abs_diff(b.0)
 }
 
 impl<X: Variant> Core<X> {
-    /// v7 has one tree for the device, mq one per group.
+    /// Returns the group whose position tree contains `q`. v7 has one position tree per device (the
+    /// tree of the root), mq one per group.
     fn pos_group(&self, q: QId) -> usize {
         if X::MQ {
             self.queue(q).group as usize
@@ -22,8 +23,8 @@ impl<X: Variant> Core<X> {
             0
         }
     }
-    /// `bfq_pos_tree_add_move` keys a queue by its next request. Of queues with the same position,
-    /// the later one is left out.
+    /// `bfq_pos_tree_add_move`: sorts queue `q` by the start of its next request. A queue is left
+    /// out if another queue with the same position is in the tree.
     pub(super) fn pos_place(&mut self, cx: &Cx, q: QId) {
         self.pos_remove(q);
         if self.class(q) == IDLE {
@@ -43,10 +44,10 @@ impl<X: Variant> Core<X> {
             self.pos.remove(&mut self.groups[g].pos, q);
         }
     }
-    /// `bfqq_find_close`: the queue whose next request starts at `at`. Otherwise, the last queue on
-    /// the search path if it is close; otherwise its neighbour on the other side of `at` if that is
-    /// close. The result is not always the nearest queue, because it depends on the shape of the
-    /// tree.
+    /// `bfqq_find_close`: returns the queue whose next request starts at `at`, if there is one.
+    /// Otherwise it checks the last queue on the search path, and then the neighbour of that queue
+    /// on the other side of `at`. It returns the first of these two that is close. The result
+    /// depends on the shape of the tree, so it is not always the nearest queue.
     pub(super) fn nearest(&self, q: QId, at: Sector) -> Option<QId> {
         let tree = &self.groups[self.pos_group(q)].pos;
         let last = match self.pos.descend(tree, |_, k| at.cmp(&k)) {
@@ -65,10 +66,11 @@ impl<X: Variant> Core<X> {
         (apart(self.pos.key(other), at) <= CLOSE).then_some(other)
     }
 
-    /// `bfq_setup_merge`: plans that the processes of `q` move to `into` (or to the queue that the
-    /// processes of `into` move to). Returns the target queue; `None` if one side has no processes.
+    /// `bfq_setup_merge`: plans that the processes of `q` will use queue `into`. If the processes
+    /// of `into` will move too, the target is the queue that they will move to. Returns the target
+    /// queue. Returns `None` if `q` or the target has no processes, or if their groups differ.
     pub(super) fn arrange(&mut self, q: QId, into: QId) -> Option<QId> {
-        // A process remembers a queue for a later stable merge, and may own that queue by then.
+        // A process can own the queue that it remembered for a later stable merge.
         if into == q || self.queue(into).procs == 0 {
             return None;
         }
@@ -87,8 +89,8 @@ impl<X: Variant> Core<X> {
         self.queue_mut(into).procs += n;
         Some(into)
     }
-    /// `bfq_put_cooperator`: the process that exits or splits from `q` does not follow the planned
-    /// merges.
+    /// `bfq_put_cooperator`: removes one process from the counts of all queues that `q` is planned
+    /// to merge into. The process exits or leaves `q`.
     pub(super) fn abandon(&mut self, q: QId) {
         let mut at = self.queue(q).redirect;
         while let Some(t) = at {
@@ -100,13 +102,13 @@ impl<X: Variant> Core<X> {
             self.free_if_unused(t);
         }
     }
-    /// Makes `q` the sync (or async) queue of a process.
+    /// Makes `q` the sync or async queue of a process.
     pub(super) fn adopt(&mut self, ioc: IocId, q: QId) {
         let i = usize::from(self.queue(q).sync);
         self.procs.at(ioc.idx()).queues[i] = Some(q);
     }
 
-    /// Whether the queue is on the list of the current burst.
+    /// Returns true if the queue is on the list of the current burst.
     #[inline]
     pub(super) fn in_burst_list(&self, q: QId) -> bool {
         self.burst_links.linked(q)
@@ -121,7 +123,7 @@ impl<X: Variant> Core<X> {
             self.burst_links.push_front(&mut self.burst, q);
         }
     }
-    /// `bfq_reset_burst_list`: starts a new burst; it contains `q` if `with` is set.
+    /// `bfq_reset_burst_list`: starts a new burst. If `with` is true, the burst contains `q`.
     pub(super) fn burst_restart(&mut self, q: QId, with: bool) {
         self.large_burst = false;
         while self.burst_links.pop_front(&mut self.burst).is_some() {}
@@ -131,8 +133,8 @@ impl<X: Variant> Core<X> {
             self.burst_add(q);
         }
     }
-    /// `bfq_add_to_burst`: adds a creation to the current burst; the `threshold`-th one makes the
-    /// burst large.
+    /// `bfq_add_to_burst`: adds the creation of `q` to the current burst. The burst becomes large
+    /// when it has `threshold` queues.
     pub(super) fn burst_grow(&mut self, cx: &mut Cx, q: QId, threshold: u32) {
         self.burst_size += 1;
         if self.burst_size != threshold {

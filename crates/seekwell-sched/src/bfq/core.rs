@@ -1,9 +1,10 @@
-//! Code shared by single-queue and multi-queue BFQ: queues, groups, busy counts, budgets,
-//! references.
+//! Code that single-queue and multi-queue BFQ share: queues, groups, counts of busy queues,
+//! budgets, references.
 //!
-//! A variant ([`Variant`]) adds its own fields to a queue and to a process, and defines the cost of
-//! a request. Code that is the same in both is here, in [`super::queue`] (order inside a queue),
-//! [`super::coop`] (partners for merging, bursts) and [`super::tree`] (B-WF2Q+).
+//! A variant ([`Variant`]) adds its own fields to a queue and to a process, and defines how many
+//! sectors a request costs. The shared code is in this file, in [`super::queue`] (order of the
+//! requests inside a queue), in [`super::coop`] (partners for merges, bursts) and in
+//! [`super::tree`] (B-WF2Q+).
 
 use super::entity::{BE, ClassIdx, Entity, IDLE, Set};
 use super::parts::RqInfo;
@@ -19,87 +20,89 @@ pub type QId = u32;
 /// Index of a group; 0 is the root.
 pub type GroupId = u32;
 
-/// Budget in sectors while the speed of the device is unknown.
+/// Budget of a slot, in sectors, before the speed of the device is known.
 pub const DEFAULT_MAX_BUDGET: u64 = 16 * 1024;
-/// Number of slots (as a running average) after which the tuned budget is used.
+/// The tuned budget is used after this number of slots. (The number is a running average, so that
+/// 194 is reached after 11 slots.)
 pub const MIN_ASSIGNED: u32 = 194;
-/// Requests within this distance, in sectors, belong to one stream.
+/// Requests at most this many sectors apart belong to one stream.
 pub const CLOSE: u64 = 8192;
-/// A raised real-time queue may transfer up to this many sectors per second and still be soft
-/// real-time.
+/// Rate in sectors per second up to which a queue can count as soft real-time.
 pub const SOFTRT_RATE: u64 = 7000;
-/// "Never", for times in jiffies that must compare as later than all others.
+/// A time in jiffies that is later than all others. It means "never".
 pub const NEVER_J: u64 = u64::MAX / 2;
 
-/// State of a device under BFQ, as shared by both variants.
+/// State of BFQ on one device that both variants use.
 #[derive(Debug)]
 pub struct Core<X: Variant> {
-    /// Entities and their trees.
+    /// Entities and service trees.
     pub wf: Wf2q,
-    /// Queues.
+    /// All queues, by [`QId`].
     pub queues: Vec<Queue<X>>,
     free: Vec<QId>,
-    /// Queues freed since the variant last checked.
+    /// Queues freed since the variant last processed this list.
     pub freed: Vec<QId>,
     pub(super) info: Side<RqInfo>,
     pub(super) sort: Nodes<Sector>,
     pub(super) fifo: Links,
     pub(super) pos: Nodes<Sector>,
-    /// Groups; 0 is the root.
+    /// All groups, by [`GroupId`].
     pub groups: Vec<Group>,
     /// Processes, indexed by io context.
     pub procs: Side<Proc<X::Proc>>,
-    /// Queues in a burst of creations.
+    /// Queues of the current burst of creations.
     pub(super) burst: List,
     pub(super) burst_links: Links,
     /// The queue in service.
     pub serving: Option<QId>,
-    /// Number of busy queues by class.
+    /// Number of busy queues in each class.
     pub busy: [u32; 3],
-    /// Number of busy raised queues; v7 can make it negative (a quirk of writing 0 to low_latency).
+    /// Number of busy queues that are raised. In v7 it can become negative, because of a defect of
+    /// the original when 0 is written to low_latency.
     pub wr_busy: i64,
-    /// Number of queues that are busy or have requests in the driver, and of those that are
-    /// constantly seeky.
+    /// `[0]`: number of queues that are busy or have requests in the driver. `[1]`: how many of
+    /// these queues are constantly seeky (v7 only).
     pub engaged: [u32; 2],
-    /// Number of groups with such queues.
+    /// Number of groups with at least one queue that is busy or has requests in the driver.
     pub groups_pending: u32,
     /// Number of queued requests.
     pub queued: u32,
     /// Number of requests in the driver.
     pub in_driver: u32,
-    /// End of the last request given to the device.
+    /// End sector of the last request given to the device.
     pub last_position: Sector,
-    /// Whether queues are looked up by position.
+    /// True if queues are sorted by the position of their next request, to find close queues.
     pub use_pos: bool,
-    /// Running average of the number of selections, up to 256.
+    /// Running average of the number of times a queue was selected; it stays below 256.
     pub budgets_assigned: u32,
-    /// M: the tuned maximum budget, sectors.
+    /// Tuned maximum budget, in sectors.
     pub tuned_budget: u64,
-    /// max_budget as set by the user; 0 means automatic.
+    /// Value of the tunable max_budget; 0: BFQ computes the maximum budget.
     pub user_budget: u64,
-    /// back_seek_max, KiB.
+    /// Value of the tunable back_seek_max, in KiB.
     pub back_seek_max: u64,
-    /// back_seek_penalty.
+    /// Value of the tunable back_seek_penalty.
     pub back_seek_penalty: u64,
-    /// low_latency.
+    /// Value of the tunable low_latency.
     pub low_latency: bool,
-    /// Whether the device queues: -1 unknown, 0 no, 1 yes.
+    /// Whether the device queues commands: -1 unknown, 0 no, 1 yes.
     pub hw_tag: i8,
-    /// Number of samples for this verdict.
+    /// Number of samples taken for the next decision about `hw_tag`.
     pub hw_tag_samples: u32,
-    /// The largest number of requests in the driver so far.
+    /// Largest number of requests that were in the driver at once since the last decision about
+    /// `hw_tag`.
     pub max_in_driver: u32,
-    /// Whether the current burst of creations is large.
+    /// True if the current burst of creations is large.
     pub large_burst: bool,
-    /// Number of queues in the current burst.
+    /// Number of queues in the current burst of creations.
     pub burst_size: u32,
-    /// Time of the last creation counted in a burst.
+    /// The jiffy of the last creation that the current burst counts.
     pub last_in_burst_j: u64,
-    /// Group of the burst.
+    /// Group of the queues in the current burst.
     pub burst_group: GroupId,
 }
 
-/// Class and level of an effective priority.
+/// Returns the class and the level of an effective priority.
 pub fn class_of(p: IoPrio) -> (ClassIdx, u8) {
     match p.class {
         Class::Rt => (0, p.level),
@@ -110,7 +113,7 @@ pub fn class_of(p: IoPrio) -> (ClassIdx, u8) {
 }
 
 impl<X: Variant> Core<X> {
-    /// A fresh device.
+    /// Returns the state for a new device, without queues.
     pub fn new(cx: &Cx) -> Self {
         Core {
             wf: Wf2q::new(X::MQ, cx.jiffies(), cx.hz()),
@@ -149,70 +152,72 @@ impl<X: Variant> Core<X> {
             burst_group: 0,
         }
     }
-    /// A queue and its owner, for reasons.
+    /// Returns a reference to queue `q` and its owner, for the text of a decision.
     pub fn of(&self, q: QId) -> About {
         About::queue(q, self.queue(q).pid)
     }
 
-    /// A queue.
+    /// Returns queue `q`.
     #[inline]
     pub fn queue(&self, q: QId) -> &Queue<X> {
         &self.queues[q as usize]
     }
-    /// A queue, mutable.
+    /// Returns queue `q`, mutable.
     #[inline]
     pub fn queue_mut(&mut self, q: QId) -> &mut Queue<X> {
         &mut self.queues[q as usize]
     }
-    /// The entity of a queue.
+    /// Returns the entity of queue `q`.
     #[inline]
     pub fn ent(&self, q: QId) -> &Entity {
         self.wf.entity(self.queue(q).ent)
     }
-    /// The entity of a queue, mutable.
+    /// Returns the entity of queue `q`, mutable.
     #[inline]
     pub fn ent_mut(&mut self, q: QId) -> &mut Entity {
         let e = self.queue(q).ent;
         self.wf.entity_mut(e)
     }
-    /// Queue of a request.
+    /// Returns the queue that request `rq` refers to.
     #[inline]
     pub fn queue_of(&self, rq: RqId) -> Option<QId> {
         self.info.try_get(rq.idx()).and_then(|i| i.queue)
     }
-    /// Number of busy queues.
+    /// Returns the number of busy queues in all classes.
     #[inline]
     pub fn busy_total(&self) -> u32 {
         self.busy.iter().sum()
     }
-    /// Whether the queue is raised.
+    /// Returns true if the weight of the queue is raised.
     #[inline]
     pub fn raised(&self, q: QId) -> bool {
         self.ent(q).raised()
     }
-    /// Whether the queue is on the list of active or of idle queues. A queue in service is on
-    /// neither list; nor is an idle queue that was forgotten. Writing 0 to `low_latency` walks only
-    /// these lists: on Linux 6.18 the other queues stay raised.
+    /// Returns true if the queue is on the list of active queues or on the list of idle queues. A
+    /// queue in service is on neither list, and nor is an idle queue that was forgotten. A write of
+    /// 0 to `low_latency` visits only these two lists, so that on Linux 6.18 the other queues stay
+    /// raised.
     pub fn on_a_list(&self, q: QId) -> bool {
         self.queue(q).live && self.ent(q).set != Set::None
     }
-    /// The class in force.
+    /// Returns the class of the queue that is in force.
     #[inline]
     pub fn class(&self, q: QId) -> ClassIdx {
         self.ent(q).class
     }
-    /// Whether no request is queued.
+    /// Returns true if the queue holds no request.
     #[inline]
     pub fn empty(&self, q: QId) -> bool {
         self.queue(q).sort.is_empty()
     }
-    /// The cost of a request for its queue.
+    /// Returns the number of sectors that queue `q` is charged for request `rq`.
     #[inline]
     pub fn charge(&self, cx: &Cx, q: QId, rq: RqId) -> u64 {
         X::charge(self, cx, q, rq)
     }
 
-    /// `bfq_max_budget`: the tuned maximum is used once enough budgets were assigned.
+    /// `bfq_max_budget`: returns the tuned maximum budget, in sectors. Returns the default until
+    /// enough budgets were assigned.
     #[inline]
     pub fn max_budget(&self) -> u64 {
         if self.budgets_assigned < MIN_ASSIGNED {
@@ -221,18 +226,18 @@ impl<X: Variant> Core<X> {
             self.tuned_budget
         }
     }
-    /// `bfq_min_budget`: a 32nd of the maximum.
+    /// `bfq_min_budget`: returns the minimum budget, a 32nd of the maximum.
     #[inline]
     pub fn min_budget(&self) -> u64 {
         self.max_budget() / 32
     }
-    /// Counts a selection.
+    /// Counts one selection of a queue in the running average.
     #[inline]
     pub fn count_assignment(&mut self) {
         self.budgets_assigned = (self.budgets_assigned * 7 + 256) / 8;
     }
 
-    /// Creates a queue, with the fields that both variants share.
+    /// Creates a queue and sets the fields that both variants share.
     pub fn create(&mut self, group: GroupId, prio: IoPrio, sync: bool, x: X) -> QId {
         let (class, level) = class_of(prio);
         let node = self.groups[group as usize].node;
@@ -261,7 +266,7 @@ impl<X: Variant> Core<X> {
         self.wf.entity_mut(ent).queue = Some(id);
         id
     }
-    /// The async queue of a group for a priority; `make` creates it at the first call.
+    /// Returns the async queue of a group for a priority. At the first call `make` creates it.
     pub fn async_queue(
         &mut self,
         group: GroupId,
@@ -282,7 +287,7 @@ impl<X: Variant> Core<X> {
         self.groups[group as usize].asyncs[slot] = Some(q);
         q
     }
-    /// Sets the class and level that the process requests.
+    /// Sets the class and level that the process requests; they take effect at the next activation.
     pub fn set_prio(&mut self, q: QId, prio: IoPrio) {
         let (class, level) = class_of(prio);
         let e = self.ent_mut(q);
@@ -290,18 +295,18 @@ impl<X: Variant> Core<X> {
         e.new_weight = X::weight_of(level);
         e.changed = true;
     }
-    /// Records that a request refers to a queue.
+    /// Records that request `rq` refers to queue `q`.
     pub fn bind(&mut self, rq: RqId, q: QId) {
         self.info.at(rq.idx()).queue = Some(q);
         self.count_requests(q, 1);
     }
-    /// Removes the reference of a request to its queue.
+    /// Removes the reference of request `rq` to its queue.
     pub fn unbind(&mut self, rq: RqId) {
         if let Some(q) = self.info.at(rq.idx()).queue.take() {
             self.unbind_from(q);
         }
     }
-    /// Removes one reference to `q`; its request refers to another queue.
+    /// Removes one reference to `q`, because the request now refers to another queue.
     pub fn unbind_from(&mut self, q: QId) {
         self.count_requests(q, -1);
         self.free_if_unused(q);
@@ -314,7 +319,7 @@ impl<X: Variant> Core<X> {
             at = self.wf.parent(e);
         }
     }
-    /// Moves a queue whose entity is in no tree to another group.
+    /// Moves a queue to another group. The entity of the queue must be in no tree.
     pub fn change_group(&mut self, q: QId, to: GroupId, engaged: bool) {
         let n = self.ent(q).allocated as i32;
         self.count_requests(q, -n);
@@ -329,7 +334,7 @@ impl<X: Variant> Core<X> {
         }
         self.count_requests(q, n);
     }
-    /// `bfq_put_queue`: frees a queue without references.
+    /// `bfq_put_queue`: frees queue `q` if nothing refers to it.
     pub fn free_if_unused(&mut self, q: QId) {
         let x = self.queue(q);
         let used = !x.live
@@ -351,7 +356,7 @@ impl<X: Variant> Core<X> {
         self.free.push(q);
         self.freed.push(q);
     }
-    /// Frees queues whose entities were forgotten.
+    /// Frees the queues whose entities left all service trees.
     #[inline]
     pub fn reap(&mut self) {
         while let Some(e) = self.wf.forgotten.pop() {
@@ -374,7 +379,7 @@ impl<X: Variant> Core<X> {
             self.groups_pending = self.groups_pending.wrapping_add_signed(by);
         }
     }
-    /// `bfq_add_bfqq_busy`: a queue becomes busy: activates it and updates the counters.
+    /// `bfq_add_bfqq_busy`: makes queue `q` busy: activates its entity and updates the counters.
     pub fn add_busy(&mut self, q: QId, backshift: bool, j: u64) {
         let e = self.queue(q).ent;
         self.wf.activate(e, backshift, false, false, j);
@@ -395,7 +400,7 @@ impl<X: Variant> Core<X> {
             self.wr_busy += 1;
         }
     }
-    /// `bfq_del_bfqq_busy`: a queue stops being busy. `expiring`: at the end of its slot.
+    /// `bfq_del_bfqq_busy`: makes queue `q` not busy. `expiring` is true at the end of its slot.
     pub fn del_busy(&mut self, q: QId, expiring: bool, j: u64) {
         let x = self.queue_mut(q);
         x.busy = false;
@@ -409,13 +414,13 @@ impl<X: Variant> Core<X> {
             self.at_rest(q);
         }
     }
-    /// The queue is neither busy nor has requests in the driver.
+    /// Updates the counters for a queue that is not busy and has no request in the driver.
     pub fn at_rest(&mut self, q: QId) {
         let e = self.queue(q).ent;
         self.wf.uncount(e);
         self.engage(q, -1);
     }
-    /// `bfq_requeue_bfqq`: inserts a backlogged queue again.
+    /// `bfq_requeue_bfqq`: inserts a queue that has requests into its service tree again.
     pub fn requeue(&mut self, q: QId, expiring: bool, j: u64) {
         let e = self.queue(q).ent;
         let leaves = self.serving == Some(q) && X::MQ;
@@ -428,14 +433,14 @@ impl<X: Variant> Core<X> {
             self.busy[usize::from(class)] += 1;
         }
     }
-    /// Starts, changes or ends raising; takes effect at the next activation or requeue.
+    /// Sets the raising coefficient. The change takes effect at the next activation or requeue.
     pub fn set_coeff(&mut self, q: QId, coeff: u64) {
         let e = self.ent_mut(q);
         e.coeff = coeff;
         e.changed = true;
     }
 
-    /// `bfq_updated_next_req`: adapts a waiting queue's budget to its next request.
+    /// `bfq_updated_next_req`: changes the budget of a waiting queue so that its next request fits.
     pub fn fit_budget(&mut self, cx: &Cx, q: QId) {
         let Some(next) = self.queue(q).next else {
             return;
@@ -453,7 +458,7 @@ impl<X: Variant> Core<X> {
         }
     }
 
-    /// Checks the invariants of queues and counts, and of the parts that both variants share.
+    /// Checks the invariants of queues and counters, and of the code that both variants share.
     pub fn check(&self, cx: &Cx) {
         self.wf.check();
         let live = || self.queues.iter().filter(|q| q.live);
@@ -495,15 +500,15 @@ impl<X: Variant> Core<X> {
     }
 }
 
-/// Milliseconds converted to jiffies, at least one.
+/// Converts milliseconds to jiffies; the result is at least 1.
 pub fn jiffies_min_1(clock: TickClock, ms: u64) -> u64 {
     clock.from_ms(ms).max(1)
 }
 
-/// Number of fraction bits of a rate in sectors/us.
+/// Number of fraction bits of a rate in sectors per microsecond.
 pub const RATE_SHIFT: u32 = 16;
 
-/// Number of sectors transferred in `ms` at a rate.
+/// Returns the number of sectors transferred in `ms` milliseconds at `rate`.
 pub fn sectors_in(rate: u64, ms: u64) -> u64 {
     ((u128::from(rate) * 1000 * u128::from(ms)) >> RATE_SHIFT) as u64
 }

@@ -1,18 +1,23 @@
-//! BFQ, Budget Fair Queueing (Paolo Valente, Arianna Avanzini, Fabio Checconi): divides the device
-//! by budgets of sectors under B-WF2Q+. It raises the weights of queues that look interactive or
-//! soft real-time.
+//! BFQ, Budget Fair Queueing (Paolo Valente, Arianna Avanzini, Fabio Checconi). BFQ serves one
+//! queue at a time for a budget of sectors. The algorithm B-WF2Q+ divides the device among the
+//! queues in proportion to their weights. A *slot* is one period of service of a queue. BFQ
+//! *raises* (multiplies) the weights of queues that look interactive or soft real-time.
 //!
-//! There are two variants: [`v7`], single-queue, of the Android kernels around 2014; and mq, in the
-//! kernel since 4.12. The shared parts are in [`core`], [`queue`], [`coop`], [`tree`] and
-//! [`entity`].
+//! There are two variants. [`v7`] is the single-queue BFQ of Android kernels around 2014. `mq` is
+//! the multi-queue BFQ that the kernel contains since 4.12. The code that both variants share is in
+//! [`core`], [`queue`], [`coop`], [`tree`] and [`entity`].
 //!
-//! Some decisions depend on the shape of the kernel's red-black trees, so Seekwell reproduces the
-//! shape. These decisions are the choice of the next queue, the search for a close queue, and which
-//! of several requests with the same start a front merge finds.
+//! Three decisions depend on the shape of the kernel's red-black trees, so Seekwell reproduces that
+//! shape:
+//! - which queue is served next,
+//! - which queue the search for a close queue finds,
+//! - which request a front merge finds if several requests have the same start sector.
 //!
-//! This table maps the functions of `block/bfq-iosched.c`, `bfq-wf2q.c` and `bfq-cgroup.c`, in
-//! their order, to Seekwell's. In the other direction, the first line of each comment names the
-//! function of the kernel (for v7 that of the patch). A test compares the table with the code.
+//! This table lists the functions of `block/bfq-iosched.c`, `bfq-wf2q.c` and `bfq-cgroup.c` in
+//! source order. The second column names the Seekwell functions that correspond to each kernel
+//! function. To find the kernel function of a Seekwell function, read the first line of its doc
+//! comment (for v7, the name comes from the out-of-tree patch). A test compares this table with the
+//! doc comments.
 //!
 //! | the kernel's function | here |
 //! |---|---|
@@ -145,7 +150,7 @@ use crate::registry::{Layer, SchedulerInfo, Waiting, hash_always};
 use seekwell_core::{Era, RqId};
 use std::fmt::Write;
 
-/// Registry entry of the single-queue form.
+/// Registry entry of single-queue BFQ.
 pub const INFO_SQ: SchedulerInfo = SchedulerInfo {
     name: "bfq-sq",
     layer: Layer::Legacy,
@@ -159,10 +164,10 @@ pub const INFO_SQ: SchedulerInfo = SchedulerInfo {
     source: "behaviour of the BFQ-v7r8 (with early queue merge) and v7r5 patches for Linux 3.4",
     per_process: true,
     hash: hash_always,
-    // For each task a timeout_sync of 125 ms with its slice_idle; the last request overruns the
-    // slice. This holds while all weights are equal. Beside queues whose weight is raised
-    // thirtyfold, an async queue waits much longer (the longest wait seen is 104 s, with three
-    // readers).
+    // Each task can take a slot of timeout_sync (125 ms) and then a slice_idle; the last request of
+    // a slot can overrun it. This bound holds only while all weights are equal. An async queue that
+    // competes with queues of thirtyfold raised weight waits much longer: the longest measured wait
+    // is 104 s, with three readers.
     waiting: Waiting {
         fixed_ms: 1000,
         requests: 16,
@@ -182,7 +187,7 @@ pub const INFO_SQ: SchedulerInfo = SchedulerInfo {
     make: |cx, v| Box::new(v7::BfqSq::new(cx, v == "v7r5")),
 };
 
-/// Registry entry of the in-tree form.
+/// Registry entry of multi-queue BFQ.
 pub const INFO: SchedulerInfo = SchedulerInfo {
     name: "bfq",
     layer: Layer::Mq,
@@ -202,10 +207,10 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/bfq-iosched.c, bfq-wf2q.c and bfq-cgroup.c, Linux 6.1, 6.12, 6.18",
     per_process: true,
     hash: hash_always,
-    // For each task a timeout_sync of 125 ms with its slice_idle; the last request overruns the
-    // slice. This holds while all weights are equal. Beside queues whose weight is raised
-    // thirtyfold, an async queue waits much longer (the longest wait seen is 104 s, with three
-    // readers).
+    // Each task can take a slot of timeout_sync (125 ms) and then a slice_idle; the last request of
+    // a slot can overrun it. This bound holds only while all weights are equal. An async queue that
+    // competes with queues of thirtyfold raised weight waits much longer: the longest measured wait
+    // is 104 s, with three readers.
     waiting: Waiting {
         fixed_ms: 1000,
         requests: 16,
@@ -219,7 +224,7 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     make: |cx, _| Box::new(mq::Bfq::new(cx)),
 };
 
-/// Describes the state of all queues, for `explain`.
+/// Appends a description of all queues to `out`, for `explain`.
 fn state_of<X: Variant>(core: &Core<X>, cx: &Cx, out: &mut String) {
     for (i, q) in core.queues.iter().enumerate().filter(|q| q.1.live) {
         if !q.busy && q.dispatched == 0 {
@@ -251,7 +256,7 @@ fn state_of<X: Variant>(core: &Core<X>, cx: &Cx, out: &mut String) {
     );
 }
 
-/// The read-only file `weights` of v7.
+/// Returns the content of the read-only file `weights` of v7.
 fn weights_text<X: Variant>(core: &Core<X>, cx: &Cx) -> String {
     let mut out = String::new();
     for q in core.queues.iter().filter(|q| q.live) {

@@ -1,27 +1,28 @@
-//! The data of a queue, a group, a process and a request, and the parts that a variant adds.
+//! The data that BFQ stores for a queue, a group, a process and a request. [`Variant`] lists the
+//! parts that each kernel variant adds.
 
 use super::core::{Core, GroupId, QId};
 use super::entity::{ClassIdx, EntId};
 use crate::cx::Cx;
 use seekwell_core::{CgroupId, IocId, List, RqId, Sector, TaskId, Tree};
 
-/// Why a queue leaves service.
+/// The reason why a queue leaves service.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reason {
-    /// The device idled for it in vain.
+    /// The device idled for the queue, but no request arrived.
     TooIdle,
-    /// Its time is used up.
+    /// The time of the slot is used up.
     Timeout,
-    /// Its budget is used up.
+    /// The budget of the queue is used up.
     Exhausted,
-    /// It is empty and the device does not wait for it.
+    /// The queue is empty and the device does not idle for it.
     NoMore,
-    /// A more important queue became busy (mq).
+    /// Another queue preempted this queue (mq only).
     Preempted,
 }
 
 impl Reason {
-    /// The name in the specification.
+    /// Returns the name of the reason as the specification writes it.
     pub const fn name(self) -> &'static str {
         match self {
             Reason::TooIdle => "TOO_IDLE",
@@ -35,136 +36,137 @@ impl Reason {
 
 /// The parts that a kernel variant adds.
 pub trait Variant: Default + Clone + std::fmt::Debug + Send {
-    /// Whether this is in-tree multi-queue BFQ.
+    /// True for multi-queue BFQ (in the kernel), false for v7.
     const MQ: bool;
     /// The variant's data per process.
     type Proc: Default + Clone + std::fmt::Debug + Send;
-    /// Number of sectors charged for a request.
+    /// Returns the number of sectors that queue `q` is charged for request `rq`.
     fn charge(core: &Core<Self>, cx: &Cx, q: QId, rq: RqId) -> u64;
-    /// Whether it counts as constantly seeky (v7).
+    /// Returns true if the queue counts as constantly seeky (v7 only).
     fn constantly_seeky(&self) -> bool {
         false
     }
-    /// The weight of a level without raising.
+    /// Returns the weight of a priority level without raising.
     fn weight_of(level: u8) -> u64;
 }
 
-/// A queue of requests: of one process (sync), of several merged processes, or of all processes
-/// with the same priority (async).
+/// A queue of requests. A sync queue belongs to one process, or to several processes that were
+/// merged. An async queue belongs to all processes with the same priority.
 #[derive(Clone, Debug, Default)]
 pub struct Queue<X> {
-    /// In use.
+    /// True while this entry of the table is in use.
     pub live: bool,
-    /// Its entity.
+    /// Entity of the queue in the service trees.
     pub ent: EntId,
-    /// Group it belongs to.
+    /// Group that contains the queue.
     pub group: GroupId,
-    /// Whether it holds sync requests.
+    /// True for sync requests, false for async requests.
     pub sync: bool,
-    /// Requests sorted by sector.
+    /// Queued requests, sorted by start sector.
     pub sort: Tree,
-    /// Requests in order of arrival.
+    /// Queued requests, in order of arrival.
     pub fifo: List,
-    /// The best request to serve next.
+    /// Request that the queue dispatches next.
     pub next: Option<RqId>,
-    /// Number of queued requests: async, sync.
+    /// Number of queued requests: `[async, sync]`.
     pub queued: [u32; 2],
-    /// Number of requests in the driver.
+    /// Number of requests of the queue that are in the driver.
     pub dispatched: u32,
-    /// Number of processes that use it or are due to move to it by a planned merge.
+    /// Number of processes that use the queue, plus those that a planned merge will move to it.
     pub procs: u32,
-    /// Never freed (async queues).
+    /// True for async queues, which are never freed.
     pub pinned: bool,
-    /// Number of references of delayed stable merges (mq).
+    /// Number of processes that remember the queue for a delayed stable merge (mq only).
     pub stable_refs: u32,
-    /// The one process whose requests it holds.
+    /// The process whose requests the queue holds, if there is only one.
     pub owner: Option<IocId>,
-    /// The process it was created for (`bfqq->pid`); `None` for an async queue, or after other
-    /// processes joined.
+    /// The process for which the queue was created (`bfqq->pid`). `None` for an async queue, and
+    /// after other processes joined the queue.
     pub pid: Option<TaskId>,
-    /// The queue to which its processes are due to move.
+    /// The queue that the processes of this queue will use after a planned merge.
     pub redirect: Option<QId>,
-    /// Several processes use or used it.
+    /// True if several processes use the queue or used it earlier.
     pub shared: bool,
-    /// Shared and seeky: the processes get their own queues back.
+    /// True if the shared queue is seeky, so that its processes get separate queues again.
     pub split: bool,
-    /// Has, or is treated as having, requests to schedule.
+    /// True if the queue has requests to schedule, or is treated as if it had.
     pub busy: bool,
-    /// The class in which it is counted as busy.
+    /// The class under which the queue is counted as busy.
     pub busy_class: ClassIdx,
-    /// The device idles for it.
+    /// True while the device idles for the queue.
     pub waiting: bool,
-    /// The FIFO check of this slot is done.
+    /// True if the FIFO was already checked in this slot.
     pub fifo_checked: bool,
-    /// Spends most of its time waiting for its own I/O.
+    /// True if the process spends most of its time waiting for its own I/O.
     pub io_bound: bool,
-    /// Its think time is short (v7: idle window).
+    /// True if the think time of the process is short (v7: the idle window).
     pub short_think: bool,
-    /// Marked for a later soft real-time computation.
+    /// True if the soft real-time test must be computed at a later completion.
     pub softrt_update: bool,
-    /// Part of a large burst of new queues.
+    /// True if the queue was created or activated in a large burst.
     pub in_large_burst: bool,
-    /// Number of sectors it may be served in a slot.
+    /// Number of sectors that the queue may be served in one slot.
     pub max_budget: u64,
-    /// End of the last request inserted.
+    /// End sector of the last request that was inserted.
     pub last_request_pos: Sector,
-    /// End of the slot; while not in service, the time at which it became empty.
+    /// The jiffy at which the slot ends. Out of service: the jiffy at which the queue became empty.
     pub budget_timeout_j: u64,
-    /// When it last changed from idle to busy.
+    /// The jiffy of the last change from idle to busy.
     pub last_idle_backlogged_j: u64,
-    /// Sectors served since then.
+    /// Number of sectors served since the last change from idle to busy.
     pub service_from_backlogged: u64,
-    /// It becomes soft real-time again if a request arrives after this jiffy.
+    /// A request that arrives after this jiffy makes the queue soft real-time again.
     pub soft_rt_next_start_j: u64,
-    /// Start of the raising period; while not raised, the time of the last request.
+    /// The jiffy at which the raising began. While the queue is not raised: the jiffy of its last
+    /// request.
     pub last_wr_j: u64,
-    /// Length of the raising period in jiffies.
+    /// Length of the raising period, in jiffies.
     pub wr_max_j: u64,
-    /// For a soft real-time period, when the interactive period began (mq).
+    /// During a soft real-time period: the jiffy at which the interactive period began (mq only).
     pub wr_switch_j: u64,
-    /// The variant's fields.
+    /// Fields that only this variant uses.
     pub own: X,
 }
 
-/// A cgroup with its own service trees.
+/// A cgroup that contains queues and has its own service trees.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// The cgroup.
+    /// Id of the cgroup.
     pub cgroup: CgroupId,
-    /// Its entity; `None` for the root.
+    /// Entity of the group in its parent; `None` for the root.
     pub ent: Option<EntId>,
-    /// The node inside it.
+    /// Node that holds the service trees inside the group.
     pub node: u32,
-    /// Async queues: RT levels, BE levels, IDLE.
+    /// Async queues: 8 RT levels, 8 BE levels, one for the IDLE class.
     pub asyncs: [Option<QId>; 17],
-    /// Queues sorted by the position of their next request.
+    /// Queues, sorted by the start sector of their next request.
     pub pos: Tree,
-    /// The queue created last (stable merges, mq).
+    /// The queue that was created last (for stable merges, mq only).
     pub last_created: Option<QId>,
-    /// Number of queues with requests, queued or in the driver.
+    /// Number of queues that have requests, queued or in the driver.
     pub pending: u32,
 }
 
-/// Queues of a process, and the variant's data.
+/// Data of a process: its queues, and the data of the variant.
 #[derive(Clone, Debug, Default)]
 pub struct Proc<P> {
-    /// The async and the sync queue.
+    /// Queues of the process: `[async, sync]`.
     pub queues: [Option<QId>; 2],
-    /// Generation of the last priority change seen.
+    /// Generation of the last priority change that BFQ noticed.
     pub prio_gen: u32,
-    /// The variant's fields.
+    /// Fields that only this variant uses.
     pub own: P,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RqInfo {
     pub queue: Option<QId>,
-    /// Time in the FIFO: jiffies (v7) or nanoseconds (mq).
+    /// Time at which the request expires: in jiffies (v7) or in nanoseconds (mq).
     pub fifo_at: u64,
 }
 
 impl Group {
-    /// A group with its entity and the node inside it.
+    /// Returns an empty group with its entity and the node inside the group.
     pub fn new(cgroup: CgroupId, ent: Option<EntId>, node: u32) -> Self {
         Group {
             cgroup,

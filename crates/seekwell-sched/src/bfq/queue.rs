@@ -1,4 +1,5 @@
-//! Order inside a queue. Both variants share it, except for the time of the FIFO check.
+//! Order of the requests inside a queue. Both variants share this order; only the unit of the FIFO
+//! time differs.
 
 use super::core::{Core, QId, Variant};
 use crate::cx::Cx;
@@ -7,9 +8,9 @@ use seekwell_core::{Flags, RqId, Sector};
 /// Position of a request relative to the head.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Reach {
-    /// Ahead of the head, or close enough behind it: the weighted distance.
+    /// In front of the head, or close enough behind it. Contains the weighted distance.
     Near(u64),
-    /// Too far behind.
+    /// Too far behind the head.
     Wrapped,
 }
 
@@ -24,9 +25,9 @@ impl<X: Variant> Core<X> {
             Reach::Wrapped
         }
     }
-    /// `bfq_choose_req`: the better of two requests for a head at `last`: sync first, then
-    /// metadata, then the nearer one. Requests far behind come last; among them the lower start
-    /// comes first.
+    /// `bfq_choose_req`: returns the better of two requests for a head at `last`. A sync request
+    /// wins over an async request, then metadata wins, then the smaller distance. A request too far
+    /// behind the head loses. If both are too far behind, the lower start sector wins.
     pub fn better(&self, cx: &Cx, a: Option<RqId>, b: Option<RqId>, last: Sector) -> Option<RqId> {
         let (Some(x), Some(y)) = (a, b) else {
             return a.or(b);
@@ -57,8 +58,8 @@ impl<X: Variant> Core<X> {
         }
     }
 
-    /// Changes the next request. Lookups in the position tree use the current position of the next
-    /// request, even if the queue's place in the tree is older.
+    /// Sets the next request of queue `q`. The position tree compares with the start of this
+    /// request, although the queue keeps its place in the tree.
     pub(super) fn set_next(&mut self, cx: &Cx, q: QId, next: Option<RqId>) {
         self.queue_mut(q).next = next;
         self.touch_pos(cx, q);
@@ -71,7 +72,8 @@ impl<X: Variant> Core<X> {
         }
     }
 
-    /// `bfq_add_request`: adds a request to its queue. True if it became the next one.
+    /// `bfq_add_request`: adds a request to its queue. Returns true if the queue's next request
+    /// changed.
     pub(super) fn add_sorted(&mut self, cx: &Cx, q: QId, rq: RqId) -> bool {
         let r = &cx.rqs[rq];
         let x = &mut self.queues[q as usize];
@@ -83,19 +85,19 @@ impl<X: Variant> Core<X> {
         self.set_next(cx, q, next);
         next != before
     }
-    /// Appends the request to the FIFO.
+    /// Appends the request to the FIFO. `at` is the time at which the request expires.
     pub(super) fn add_fifo(&mut self, q: QId, rq: RqId, at: u64) {
         self.info.at(rq.idx()).fifo_at = at;
         let x = &mut self.queues[q as usize];
         self.fifo.push_back(&mut x.fifo, rq.0);
     }
-    /// The oldest request and its time.
+    /// Returns the oldest request and the time at which it expires.
     pub fn oldest(&self, q: QId) -> Option<(RqId, u64)> {
         let rq = RqId(self.queue(q).fifo.first()?);
         Some((rq, self.info[rq].fifo_at))
     }
-    /// `bfq_check_fifo`: the oldest request if its time has come; checked once per slot. `now` is
-    /// in the variant's unit.
+    /// `bfq_check_fifo`: returns the oldest request if it has expired. Each slot makes this check
+    /// once. `now` is in the variant's unit (jiffies or nanoseconds).
     pub(super) fn check_fifo(&mut self, q: QId, except: Option<RqId>, now: u64) -> Option<RqId> {
         if std::mem::replace(&mut self.queue_mut(q).fifo_checked, true) {
             return None;
@@ -103,8 +105,8 @@ impl<X: Variant> Core<X> {
         let (rq, at) = self.oldest(q)?;
         (now >= at && Some(rq) != except).then_some(rq)
     }
-    /// `bfq_find_next_rq`: the better of the neighbours of a request that is about to leave, seen
-    /// from its start.
+    /// `bfq_find_next_rq`: returns the better of the two neighbours of `rq`, for a head at the
+    /// start of `rq`. The caller is about to remove `rq`.
     pub(super) fn neighbour(&self, cx: &Cx, q: QId, rq: RqId) -> Option<RqId> {
         let prev = self.sort.prev(rq.0).map(RqId);
         let next = match self.sort.next(rq.0) {
@@ -113,8 +115,8 @@ impl<X: Variant> Core<X> {
         };
         self.better(cx, next, prev, cx.rqs[rq].sector)
     }
-    /// `bfq_remove_request`: removes a request from its queue, and updates the next request and the
-    /// queue's own place.
+    /// `bfq_remove_request`: removes a request from its queue. Updates the queue's next request and
+    /// the queue's place in the position tree.
     pub(super) fn remove(&mut self, cx: &Cx, rq: RqId) {
         let Some(q) = self.queue_of(rq) else { return };
         if self.queue(q).next == Some(rq) {
@@ -149,13 +151,13 @@ impl<X: Variant> Core<X> {
         }
     }
 
-    /// `bfq_find_rq_fmerge`: a request that starts at `at`, where a bio of this queue's process
-    /// ends.
+    /// `bfq_find_rq_fmerge`: returns a request of queue `q` that starts at sector `at`. A bio that
+    /// ends at this sector can be merged at the front of that request.
     pub(super) fn find_start(&self, q: QId, at: Sector) -> Option<RqId> {
         self.sort.find(&self.queue(q).sort, at).map(RqId)
     }
-    /// `bfq_request_merged`: a request grew at its front. Its place changes, and possibly the next
-    /// request.
+    /// `bfq_request_merged`: sorts a request again after a bio was merged at its front. The queue's
+    /// next request can change.
     pub(super) fn front_grew(&mut self, cx: &Cx, rq: RqId) {
         let Some(q) = self.queue_of(rq) else { return };
         let at = cx.rqs[rq].sector;
@@ -178,8 +180,8 @@ impl<X: Variant> Core<X> {
             }
         }
     }
-    /// `bfq_requests_merged`: `kept` took over `gone`. If both are in the same queue, `kept` takes
-    /// the older place in the FIFO.
+    /// `bfq_requests_merged`: removes request `gone`, whose bios `kept` took over. If both are in
+    /// the same queue, `kept` gets the earlier place of the two in the FIFO.
     pub(super) fn swallow(&mut self, cx: &Cx, kept: RqId, gone: RqId) {
         let (Some(q), Some(other)) = (self.queue_of(kept), self.queue_of(gone)) else {
             return;

@@ -1,13 +1,14 @@
-//! B-WF2Q+: service trees with virtual time, nested for groups (Bennett and Zhang's WF2Q+, with
-//! budgets; Valente and Avanzini).
+//! B-WF2Q+: service trees with virtual time, nested for groups. The algorithm is Bennett and
+//! Zhang's WF2Q+ with budgets, by Valente and Avanzini.
 //!
-//! A node has one service tree per class. A tree has waiting entities (ordered by virtual finish),
-//! entities that recently became idle, a virtual time and a sum of weights. The choice follows the
-//! kernel's search, which does not always find the eligible entity with the smallest finish
-//! ([`Wf2q::first_eligible`]).
+//! A node has one service tree per class. A service tree contains the waiting entities (sorted by
+//! virtual finish time), the entities that recently became idle, a virtual time and a sum of
+//! weights. [`Wf2q::first_eligible`] chooses the next entity with the kernel's search. That search
+//! does not always find the eligible entity with the smallest finish time.
 //!
-//! Both variants use this file but choose at different times. v7 chooses when it needs a queue. mq
-//! caches the next entity of each node and updates it with as little searching as possible.
+//! Both variants use this file, but they choose at different times. v7 chooses when it needs a
+//! queue. mq caches the next entity of each node and updates the cached entity with as little
+//! searching as possible.
 
 mod choice;
 
@@ -16,8 +17,8 @@ use seekwell_core::rbtree::Augment;
 use seekwell_core::{Links, List, Nodes, Tree};
 use std::cmp::Ordering;
 
-/// Position of an entity in a set: ordered by finish only. The start is stored for the
-/// augmentation.
+/// Sort key of an entity in a set. Only the finish time determines the order. The start time is
+/// stored for the augmentation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Key {
     finish: u64,
@@ -36,7 +37,7 @@ impl PartialOrd for Key {
     }
 }
 
-/// The smallest start in a subtree.
+/// The smallest start time in a subtree.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MinStart(u64);
 
@@ -54,29 +55,29 @@ impl Augment<Key> for MinStart {
     }
 }
 
-/// One class of a node.
+/// The service tree of one class in a node.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ServiceTree {
     active: Tree,
     idle: Tree,
-    /// Virtual time.
+    /// Virtual time of the tree.
     pub vtime: u64,
-    /// Sum of the weights of all entities that wait, are idle or are in service.
+    /// Sum of the weights of the entities that wait, are idle or are in service.
     pub wsum: u64,
 }
 
-/// The root, or the node inside a group.
+/// A node: the root, or the inside of a group.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// Service trees by class.
+    /// Service trees, by class.
     pub trees: [ServiceTree; CLASSES],
-    /// Entity in service.
+    /// The entity in service.
     pub in_service: Option<EntId>,
-    /// mq (and groups of v7): the entity to serve next.
+    /// The entity to serve next (mq, and groups of v7).
     pub next: Option<EntId>,
-    /// The group that this node is inside of.
+    /// Entity of the group that contains this node; `None` for the root.
     pub owner: Option<EntId>,
-    /// Jiffy of the last out-of-turn check of the IDLE class.
+    /// The jiffy at which the IDLE class was last checked ahead of the other classes.
     pub idle_check_j: u64,
 }
 
@@ -84,27 +85,27 @@ pub struct Node {
 #[derive(Debug)]
 pub struct Wf2q {
     mq: bool,
-    /// Entities, by [`EntId`].
+    /// All entities, by [`EntId`].
     pub ents: Vec<Entity>,
     free: Vec<EntId>,
-    /// Nodes; 0 is the root.
+    /// All nodes, by [`NodeId`]; 0 is the root.
     pub nodes: Vec<Node>,
     sets: Nodes<Key, MinStart>,
     links: Links,
     active_queues: List,
-    /// Weights of queues that are not raised and have requests, queued or in flight.
+    /// Weights of the queues that are not raised and have requests, queued or in the driver.
     pub weights: Weights,
-    /// Entities of queues that left all trees since the last check.
+    /// Entities of the queues that left all service trees since the last call of `reap`.
     pub forgotten: Vec<EntId>,
-    /// The IDLE class is checked out of turn after this time without a check (200 ms).
+    /// If the IDLE class was not checked for this time (200 ms), it is checked ahead of the others.
     idle_limit_j: u64,
 }
 
-/// The root node.
+/// Id of the root node.
 pub const ROOT: NodeId = 0;
 
 impl Wf2q {
-    /// An empty root. `j` is the jiffy of attaching, `hz` the number of ticks per second.
+    /// Returns an empty root. `j` is the current jiffy, `hz` the number of jiffies per second.
     pub fn new(mq: bool, j: u64, hz: u64) -> Self {
         let mut w = Wf2q {
             mq,
@@ -121,8 +122,8 @@ impl Wf2q {
         w.add_node(None, j);
         w
     }
-    /// Adds a node inside `owner`. mq counts the 200 ms of the IDLE class from the start. In v7
-    /// this clock starts at zero, so that its first choice checks the IDLE class first.
+    /// Adds a node inside `owner`. In mq the 200 ms of the IDLE class begin at jiffy `j`. In v7
+    /// they begin at jiffy 0, so the first choice checks the IDLE class first.
     pub fn add_node(&mut self, owner: Option<EntId>, j: u64) -> NodeId {
         let j = if self.mq { j } else { 0 };
         self.nodes.push(Node {
@@ -134,7 +135,7 @@ impl Wf2q {
         });
         (self.nodes.len() - 1) as NodeId
     }
-    /// Adds an entity of a class and weight to `node`; it is in no tree yet.
+    /// Adds an entity with a class and a weight to `node`. The entity is not in a service tree yet.
     pub fn add_entity(&mut self, node: NodeId, class: ClassIdx, weight: u64) -> EntId {
         let e = Entity {
             weight,
@@ -163,12 +164,12 @@ impl Wf2q {
         self.ents[e as usize].queue = None;
         self.free.push(e);
     }
-    /// An entity.
+    /// Returns entity `e`.
     #[inline]
     pub fn entity(&self, e: EntId) -> &Entity {
         &self.ents[e as usize]
     }
-    /// An entity, mutable.
+    /// Returns entity `e`, mutable.
     #[inline]
     pub fn entity_mut(&mut self, e: EntId) -> &mut Entity {
         &mut self.ents[e as usize]
@@ -178,7 +179,7 @@ impl Wf2q {
         let x = self.entity(e);
         (x.node as usize, usize::from(x.class))
     }
-    /// The service tree an entity belongs to.
+    /// Returns the service tree that entity `e` belongs to.
     #[inline]
     pub fn st(&self, e: EntId) -> &ServiceTree {
         let (n, c) = self.tree_of(e);
@@ -189,17 +190,17 @@ impl Wf2q {
         let (n, c) = self.tree_of(e);
         &mut self.nodes[n].trees[c]
     }
-    /// The group of an entity, as an entity; `None` at the root.
+    /// Returns the entity of the group that contains `e`; `None` at the root.
     #[inline]
     pub fn parent(&self, e: EntId) -> Option<EntId> {
         self.nodes[self.entity(e).node as usize].owner
     }
-    /// Whether the entity is in service in its node.
+    /// Returns true if entity `e` is in service in its node.
     #[inline]
     pub fn serving(&self, e: EntId) -> bool {
         self.nodes[self.entity(e).node as usize].in_service == Some(e)
     }
-    /// Waiting queues, the most recently (re)inserted first.
+    /// Returns the waiting queues; the queue inserted last comes first.
     pub fn active_queues(&self) -> impl Iterator<Item = u32> + '_ {
         self.links
             .iter(&self.active_queues)
@@ -210,7 +211,7 @@ impl Wf2q {
         trees.iter().map(|t| t.active.len()).sum()
     }
 
-    /// `bfq_active_insert`: adds to the active or (`bfq_idle_insert`) the idle set.
+    /// `bfq_active_insert`: adds `e` to the active set or (`bfq_idle_insert`) to the idle set.
     fn insert(&mut self, e: EntId, set: Set) {
         let (n, c) = self.tree_of(e);
         let x = &mut self.ents[e as usize];
@@ -230,7 +231,7 @@ impl Wf2q {
             self.sets.insert(&mut st.idle, e, key);
         }
     }
-    /// `bfq_active_extract`: removes from the active or (`bfq_idle_extract`) the idle set.
+    /// `bfq_active_extract`: removes `e` from the active set or (`bfq_idle_extract`) the idle set.
     fn extract(&mut self, e: EntId) {
         let (n, c) = self.tree_of(e);
         let x = &mut self.ents[e as usize];
@@ -249,7 +250,7 @@ impl Wf2q {
         }
     }
 
-    /// `bfq_forget_entity`: removes an entity from its tree for good.
+    /// `bfq_forget_entity`: removes entity `e` from its service tree and its weight from the sum.
     fn forget(&mut self, e: EntId) {
         let w = self.entity(e).weight;
         self.st_mut(e).wsum -= w;
@@ -258,7 +259,7 @@ impl Wf2q {
             self.forgotten.push(e);
         }
     }
-    /// Removes an idle entity from its tree for good.
+    /// Removes entity `e` from its service tree if it is idle.
     pub fn drop_idle(&mut self, e: EntId) {
         if self.entity(e).on_tree && self.entity(e).set == Set::Idle {
             self.extract(e);
@@ -266,7 +267,8 @@ impl Wf2q {
         }
     }
 
-    /// `bfq_forget_idle`: cleans up idle entities after each change of a virtual time.
+    /// `bfq_forget_idle`: removes the first idle entity if its finish time has passed. Runs after
+    /// each change of a virtual time.
     fn cleanup(&mut self, n: usize, c: usize) {
         let st = &self.nodes[n].trees[c];
         let (first, last) = (st.idle.first(), self.sets.last(&st.idle));
@@ -283,13 +285,13 @@ impl Wf2q {
             self.forget(f);
         }
     }
-    /// Cleans up the tree of `e`, at a forced drain.
+    /// Runs `cleanup` for the service tree of `e`, during a forced drain.
     pub fn cleanup_of(&mut self, e: EntId) {
         let (n, c) = self.tree_of(e);
         self.cleanup(n, c);
     }
 
-    /// `bfq_bfqq_served`: charges `sectors` to `e` and its ancestors.
+    /// `bfq_bfqq_served`: charges `sectors` to entity `e` and to its ancestors.
     pub fn serve(&mut self, e: EntId, sectors: u64) {
         let mut at = Some(e);
         while let Some(e) = at {
@@ -302,8 +304,9 @@ impl Wf2q {
         }
     }
 
-    /// `__bfq_entity_update_weight_prio`: applies pending changes of weight, raising and class. The
-    /// class does not change while the entity is in a set of its class.
+    /// `__bfq_entity_update_weight_prio`: applies pending changes of weight and raising.
+    /// `class_too`: also applies a pending change of class; false while the entity is in a set of
+    /// its class.
     pub fn apply_change(&mut self, e: EntId, class_too: bool) {
         if !self.entity(e).changed {
             return;
@@ -334,7 +337,7 @@ impl Wf2q {
             self.entity_mut(e).start = v;
         }
     }
-    /// Counts a queue's weight, unless it is counted already.
+    /// Counts the weight of a queue in [`Weights`], unless it is counted already.
     pub fn count(&mut self, e: EntId) {
         let x = &mut self.ents[e as usize];
         if x.counted == 0 {
@@ -342,7 +345,7 @@ impl Wf2q {
             self.weights.add(x.weight);
         }
     }
-    /// Stops counting a queue's weight.
+    /// Removes the weight of a queue from [`Weights`].
     pub fn uncount(&mut self, e: EntId) {
         let w = std::mem::take(&mut self.entity_mut(e).counted);
         if w != 0 {
@@ -350,8 +353,8 @@ impl Wf2q {
         }
     }
 
-    /// `__bfq_activate_entity`: adds to the active set: from service, from the active set with a
-    /// new budget, from the idle set, or from no set.
+    /// `__bfq_activate_entity`: inserts `e` into the active set. The entity can come from service,
+    /// from the active set (with a new budget), from the idle set, or from no set.
     fn enqueue(&mut self, e: EntId, backshift: bool) {
         let mut shifted = false;
         let serving = self.serving(e);
@@ -396,8 +399,9 @@ impl Wf2q {
         self.insert(e, Set::Active);
     }
 
-    /// `bfq_activate_requeue_entity`: goes up to the root as long as something changes. `requeue`:
-    /// the queue leaves service, so every ancestor is requeued. `expiring`: the slot has ended.
+    /// `bfq_activate_requeue_entity`: inserts `e` and its ancestors into their active sets. Stops
+    /// at the first ancestor whose choice does not change. `requeue`: the queue leaves service, so
+    /// all ancestors are inserted. `expiring`: the slot has ended.
     pub fn activate(&mut self, e: EntId, backshift: bool, requeue: bool, expiring: bool, j: u64) {
         let mut at = Some(e);
         while let Some(e) = at {
@@ -410,8 +414,9 @@ impl Wf2q {
         }
     }
 
-    /// `bfq_deactivate_entity`: goes up to the root as long as nothing else remains below. `keep`:
-    /// moves to the idle set if the finish time is still ahead.
+    /// `bfq_deactivate_entity`: removes `e` from the active set, and each ancestor that has no
+    /// other entity left. `keep`: moves the entity to the idle set if its finish time has not
+    /// passed.
     pub fn deactivate(&mut self, e: EntId, keep: bool, expiring: bool, j: u64) {
         let (mut e, mut keep) = (e, keep);
         loop {
@@ -447,8 +452,8 @@ impl Wf2q {
             }
             keep = true;
         }
-        // The groups above still have entities: insert them again with the budget of their next
-        // entity.
+        // The groups further up still have entities. Insert these groups again with the budget of
+        // their next entity.
         let mut at = Some(e);
         while let Some(e) = at {
             if !self.mq && self.serving(e) {
@@ -463,8 +468,8 @@ impl Wf2q {
         }
     }
 
-    /// `__bfq_bfqd_reset_in_service`: takes `e` and the groups above it out of service, after a
-    /// requeue or deactivation.
+    /// `__bfq_bfqd_reset_in_service`: takes `e` and the groups above it out of service. Runs after
+    /// `e` was requeued or deactivated.
     pub fn leave_service(&mut self, e: EntId) {
         let mut at = Some(e);
         while let Some(e) = at {
@@ -473,7 +478,7 @@ impl Wf2q {
             at = self.nodes[n].owner;
         }
     }
-    /// At expiration the groups above `e` start a new slot.
+    /// Starts a new slot for the groups above `e`, after the slot of `e` expired.
     pub fn reset_parents(&mut self, e: EntId) {
         let mut at = self.parent(e);
         while let Some(e) = at {
@@ -481,13 +486,14 @@ impl Wf2q {
             at = self.parent(e);
         }
     }
-    /// Whether the root's cached entity differs from the one in service.
+    /// Returns true if the cached next entity of the root is not the entity in service.
     pub fn next_differs(&self) -> bool {
         let root = &self.nodes[ROOT as usize];
         root.next != root.in_service
     }
 
-    /// Checks the invariants: finish is not before start; sums of weights, sets and flags agree.
+    /// Checks the invariants. No finish time is before the start time. Sums of weights, sets and
+    /// flags agree.
     pub fn check(&self) {
         let mut sums = vec![[0u64; CLASSES]; self.nodes.len()];
         for (i, x) in self.ents.iter().enumerate() {

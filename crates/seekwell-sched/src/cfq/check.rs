@@ -1,4 +1,4 @@
-//! Invariants of 3.4 and 4.0, and a description of the state in words.
+//! Checks the invariants of 3.4 and later, and describes the state in words.
 
 use super::groups::{ROOT, TreeId};
 use super::{Cfq, IDLE_TIMER, Version};

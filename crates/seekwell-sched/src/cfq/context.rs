@@ -1,4 +1,4 @@
-//! Data per process: the queues of a context, its think time, and which context is active.
+//! Data of an io context: its queues, its think time, and which context is active.
 
 use super::numbers::{SeekMean, ThinkTime};
 use super::sorted::NONE;
@@ -8,19 +8,19 @@ use seekwell_core::{IoPrio, IocId, Side};
 /// CFQ's data for an io context.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ctx {
-    /// Its queues, `[async, sync]`; [`NONE`] if a queue does not exist yet.
+    /// Queues of the context: `[async, sync]`. A queue that does not exist is [`NONE`].
     pub queue: [u32; 2],
-    /// Think time. Its clock starts at the first request.
+    /// Think time of the context, measured from its first request on.
     pub think: ThinkTime,
-    /// Seek distance (2.6 keeps it per context, 3.x per queue).
+    /// Mean seek distance (used by 2.6; 3.x records seeks per queue).
     pub seek: SeekMean,
-    /// Whether it has had a request.
+    /// True if the context has had a request.
     pub met: bool,
-    /// Generation of the last ioprio change that was noticed.
+    /// Generation of the last ioprio change that CFQ noticed.
     pub prio_gen: u32,
-    /// The ioprio used to look up async queues (4.0).
+    /// The ioprio for which async queues are looked up (4.0 only).
     pub ioprio: IoPrio,
-    /// It moved to another cgroup after its last request.
+    /// True if the context moved to another cgroup after its last request.
     pub moved: bool,
 }
 
@@ -38,18 +38,18 @@ impl Default for Ctx {
     }
 }
 
-/// The context by which the active queue is judged: the context of the first request dispatched
-/// since the queue became active.
+/// The active context. It is the context of the first request that was dispatched since the queue
+/// became active. Its think time decides how long the device idles for the queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Active {
     #[default]
     None,
     Of(IocId),
-    /// Its index was freed meanwhile; its data are kept.
+    /// The index of the context was freed, but its data are kept.
     Gone,
 }
 
-/// All contexts of a queue.
+/// All io contexts of the device.
 #[derive(Debug, Default)]
 pub(super) struct Ctxs {
     all: Side<Ctx>,
@@ -58,27 +58,27 @@ pub(super) struct Ctxs {
 }
 
 impl Ctxs {
-    /// The data of a context.
+    /// Returns the data of a context, and creates the entry if needed.
     #[inline]
     pub fn at(&mut self, ioc: IocId) -> &mut Ctx {
         self.all.at(ioc.idx())
     }
-    /// The data of a context that has had a request.
+    /// Returns the data of a context, if it has an entry.
     #[inline]
     pub fn get(&self, ioc: IocId) -> Option<&Ctx> {
         self.all.try_get(ioc.idx())
     }
-    /// The queue of `kind` (0 async, 1 sync), if it has one.
+    /// Returns the sync or async queue of a context, if it exists.
     #[inline]
     pub fn queue(&self, ioc: IocId, sync: bool) -> Option<u32> {
         let q = self.all.try_get(ioc.idx())?.queue[sync as usize];
         (q != NONE).then_some(q)
     }
-    /// Sets up a new context, or a reused index.
+    /// Resets the data of a context that is new or whose index is reused.
     pub fn attach(&mut self, ioc: IocId) {
         *self.at(ioc) = Ctx::default();
     }
-    /// The index will be freed.
+    /// Keeps the data of the active context, because its index will be freed.
     pub fn release(&mut self, ioc: IocId) {
         if self.active == Active::Of(ioc) {
             self.active = Active::Gone;
@@ -86,12 +86,12 @@ impl Ctxs {
         }
         *self.at(ioc) = Ctx::default();
     }
-    /// Whether there is an active context.
+    /// Returns true if there is an active context.
     #[inline]
     pub fn has_active(&self) -> bool {
         self.active != Active::None
     }
-    /// The active context's data.
+    /// Returns the data of the active context.
     #[inline]
     pub fn active(&self) -> Option<&Ctx> {
         match self.active {
@@ -100,28 +100,28 @@ impl Ctxs {
             Active::Gone => Some(&self.ghost),
         }
     }
-    /// Whether this context is the active one.
+    /// Returns true if `ioc` is the active context.
     pub fn is_active(&self, ioc: IocId) -> bool {
         self.active == Active::Of(ioc)
     }
-    /// Whether the active context's process is alive.
+    /// Returns true if the process of the active context has not exited.
     #[inline]
     pub fn active_alive(&self, cx: &Cx) -> bool {
         matches!(self.active, Active::Of(ioc) if cx.alive(ioc))
     }
-    /// Sets the active context, unless one was set since the last expiry.
+    /// Makes `ioc` the active context, unless the present slice already has one.
     #[inline]
     pub fn activate(&mut self, ioc: IocId) {
         if self.active == Active::None {
             self.active = Active::Of(ioc);
         }
     }
-    /// Clears the active context at the end of a slice.
+    /// Removes the active context, at the end of a slice.
     #[inline]
     pub fn deactivate(&mut self) {
         self.active = Active::None;
     }
-    /// How many contexts (below `capacity`) use `queue`.
+    /// Returns the number of contexts with an index below `capacity` that use `queue`.
     pub fn pointing_at(&self, queue: u32, capacity: usize) -> usize {
         (0..capacity)
             .filter_map(|i| self.all.try_get(i))

@@ -1,5 +1,5 @@
-//! Cooperating queues of 3.4 and 4.0: finding queues with a request close to the head (position
-//! trees), and merging and splitting queues that work on the same area.
+//! Queues of 3.4 and later that work together. Position trees find queues with a request close to
+//! the head. Queues that work in the same area are merged, and split later.
 
 use super::Cfq;
 use super::rules;
@@ -7,11 +7,11 @@ use super::sorted::NONE;
 use crate::cx::Cx;
 use seekwell_core::{Descent, IocId, RqId};
 
-/// A distance of up to this many sectors from the head counts as close.
+/// A request is close if its distance to the head is at most this many sectors.
 const CLOSE: u64 = 8192;
 
 impl Cfq {
-    /// `cfq_rq_close`: whether `rq` is close to the head.
+    /// `cfq_rq_close`: returns true if `rq` is close to the head.
     #[inline]
     pub(super) fn close(&self, cx: &Cx, rq: RqId) -> bool {
         cx.rqs[rq].sector.distance(self.last_position) <= CLOSE
@@ -24,8 +24,8 @@ impl Cfq {
             self.position.remove(&mut self.positions[level as usize], q);
         }
     }
-    /// `cfq_prio_tree_add` enters `q` by the start of its next request, or moves it. A second queue
-    /// at the same sector is left out.
+    /// `cfq_prio_tree_add`: sorts `q` by the start of its next request. A queue is left out if the
+    /// tree already has a queue at the same sector.
     pub(super) fn enter_position(&mut self, cx: &Cx, q: u32) {
         self.leave_position(q);
         let x = self.queue(q);
@@ -39,8 +39,9 @@ impl Cfq {
             self.queue_mut(q).position = Some(level);
         }
     }
-    /// The next request of `q` changed, or its start moved, while the queue keeps its place in the
-    /// tree. Searches compare with the current start, as the kernel's do.
+    /// Updates the key of `q` after its next request changed, or after the start of that request
+    /// moved. The queue keeps its place in the tree, but searches compare with the new start, as in
+    /// the kernel.
     #[inline]
     pub(super) fn position_moves(&mut self, cx: &Cx, q: u32) {
         let x = self.queue(q);
@@ -49,8 +50,8 @@ impl Cfq {
         }
     }
 
-    /// `cfq_close_cooperator`: a queue whose next request is close to the head, so that waiting for
-    /// `q` would waste time.
+    /// `cfq_close_cooperator`: returns a queue whose next request is close to the head, so that it
+    /// would be a waste of time to idle for `q`.
     pub(super) fn cooperator(&self, cx: &Cx, q: u32) -> Option<u32> {
         let x = self.queue(q);
         if x.is_idle() || !x.sync || x.seeky() || self.group(x.group).busy == 1 {
@@ -61,7 +62,8 @@ impl Cfq {
         let fits = y.group == x.group && y.sync && !y.seeky() && y.is_rt() == x.is_rt();
         fits.then_some(found)
     }
-    /// `cfqq_close`: the queue at the head, or else a neighbour close to the head.
+    /// `cfqq_close`: returns the queue whose next request is at the head, or a neighbour close to
+    /// the head.
     fn queue_near_head(&self, cx: &Cx, level: u8) -> Option<u32> {
         let head = self.last_position;
         let tree = &self.positions[level as usize];
@@ -82,7 +84,7 @@ impl Cfq {
         other.filter(|q| is_close(*q))
     }
 
-    /// `cfq_setup_merge`: arranges that the contexts of `q` and `other` share one queue from their
+    /// `cfq_setup_merge`: plans that the contexts of `q` and `other` share one queue from their
     /// next requests on.
     pub(super) fn schedule_merge(&mut self, cx: &mut Cx, q: u32, other: u32) {
         let mut target = other;
@@ -102,7 +104,7 @@ impl Cfq {
         if mine == 0 || theirs == 0 {
             return;
         }
-        // Merges into the queue with more users, so that fewer contexts move.
+        // The queue with fewer users merges into the other, so that fewer contexts move.
         let (from, to, refs) = if theirs >= mine {
             (q, target, mine)
         } else {
@@ -117,7 +119,8 @@ impl Cfq {
         self.queue_mut(to).refs += refs;
     }
 
-    /// `cfq_merge_cfqqs`: moves the context from `q` to the queue of the planned merge.
+    /// `cfq_merge_cfqqs`: moves the context from `q` to the queue of the planned merge. Returns
+    /// that queue.
     pub(super) fn follow_merge(&mut self, cx: &mut Cx, ioc: IocId, q: u32, to: u32) -> u32 {
         cx.why(rules::QUEUES_MERGED, || {
             self.of(q).and(self.of(to).task).says("{who} joins {other}")
@@ -128,8 +131,9 @@ impl Cfq {
         to
     }
 
-    /// `split_cfqq`: splits a shared queue whose processes no longer work close together. The last
-    /// user keeps it; others leave (`None`).
+    /// `split_cfqq`: takes a context off a shared queue whose processes do not work in the same
+    /// area any more. The last user keeps the queue. Otherwise returns `None`, and the context gets
+    /// a new queue.
     pub(super) fn split(&mut self, cx: &mut Cx, ioc: IocId, q: u32) -> Option<u32> {
         let x = self.queue_mut(q);
         if x.process_refs() == 1 {
@@ -147,7 +151,7 @@ impl Cfq {
         None
     }
 
-    /// `cfq_put_cooperator`: drops the references that `q`'s planned merge took for one of its
+    /// `cfq_put_cooperator`: drops the references that the planned merge of `q` took for one of its
     /// contexts.
     pub(super) fn drop_merge_chain(&mut self, cx: &mut Cx, q: u32) {
         let mut at = self.queue(q).merge_to;

@@ -1,4 +1,4 @@
-//! Code shared by 2.6.18 and 2.6.24: queues without groups, statistics per context, idle waits.
+//! Code that 2.6.18 and 2.6.24 share: queues without groups, statistics per context, idle waits.
 
 use super::context::Ctxs;
 use super::numbers::{self, Choice};
@@ -9,48 +9,48 @@ use super::{IDLE_TIMER, Version};
 use crate::cx::{Cx, Emit};
 use seekwell_core::{About, Class, Flags, IocId, RqId, Sector, TaskId};
 
-/// A queue of the flat versions.
+/// A queue of 2.6.18 or 2.6.24.
 #[derive(Clone, Debug)]
 pub(super) struct Queue {
-    /// Its requests.
+    /// Requests that the queue holds.
     pub held: Held,
-    /// It holds sync requests of one process; otherwise async requests of many.
+    /// True for sync requests of one process; false for async requests of many processes.
     pub sync: bool,
-    /// The process it was created for; `None` for a shared async queue.
+    /// The process for which the queue was created; `None` for a shared async queue.
     pub pid: Option<TaskId>,
     /// Scheduling class, never `None`.
     pub class: Class,
-    /// Level inside the class.
+    /// Priority level inside the class.
     pub level: u8,
-    /// Requests that left it and are not completed.
+    /// Number of requests that left the queue and have not completed.
     pub dispatched: u32,
-    /// META requests queued.
+    /// Number of queued requests with the flag META.
     pub meta_pending: u32,
-    /// References: contexts and requests, plus one for a shared async queue of 2.6.24.
+    /// Number of references by contexts and requests, plus one for a shared async queue of 2.6.24.
     pub refs: u32,
-    /// The jiffy at which its slice ends.
+    /// The jiffy at which the slice ends.
     pub slice_end: u64,
-    /// Jiffies left of a slice that was cut short; negative for an overrun (2.6.24).
+    /// Jiffies left from a slice that was cut short; negative after an overrun (2.6.24 only).
     pub slice_resid: i64,
-    /// Jiffy of its last service; 0 means never (2.6.18).
+    /// The jiffy of the queue's last service; 0 means never (2.6.18 only).
     pub served: u64,
-    /// The list it is on (2.6.18).
+    /// The list that contains the queue (2.6.18 only).
     pub list: Option<u8>,
-    /// It holds requests and so is on a list or tree.
+    /// True if the queue holds requests, so that it is on a list or in the tree.
     pub busy: bool,
-    /// Worth idling for.
+    /// True if the device should idle for the queue.
     pub idle_window: bool,
-    /// No request of this slice has completed yet (2.6.24).
+    /// True until the first request of the slice completes (2.6.24 only).
     pub slice_new: bool,
-    /// The device idles for it.
+    /// True while the device idles for the queue.
     pub wait_request: bool,
-    /// It must keep the disk until it has dispatched (2.6.18).
+    /// True if the queue keeps the disk until it has dispatched (2.6.18 only).
     pub must_dispatch: bool,
-    /// may_queue answered MUST in this slice.
+    /// True if may_queue returned MUST in this slice.
     pub must_alloc_slice: bool,
-    /// The fifo check of this slice is done.
+    /// True if the FIFO check of this slice is done.
     pub fifo_checked: bool,
-    /// Class and level must be read again.
+    /// True if the class and level must be read again.
     pub prio_changed: bool,
 }
 
@@ -79,19 +79,19 @@ impl Queue {
             prio_changed: true,
         }
     }
-    /// Whether it is of the IDLE class.
+    /// Returns true if the queue is of the IDLE class.
     #[inline]
     pub fn is_idle(&self) -> bool {
         self.class == Class::Idle
     }
 }
 
-/// With more requests than this in flight, the device is assumed to queue.
+/// The device queues commands if more than this many requests were in flight at once.
 const HW_QUEUE: u32 = 4;
-/// Idle wait for a seeky process, ms.
+/// How long the disk idles for a seeky process, in ms.
 const SEEKY_WAIT_MS: u64 = 2;
 
-/// State that both flat versions keep.
+/// The state that 2.6.18 and 2.6.24 share.
 #[derive(Debug)]
 pub(super) struct Flat {
     version: Version,
@@ -103,16 +103,16 @@ pub(super) struct Flat {
     pub ctx: Ctxs,
     /// Number of queues with requests.
     pub busy: u32,
-    /// Number of requests that the driver has looked at and not completed.
+    /// Number of requests that the driver has taken and not completed.
     pub in_driver: u32,
-    /// Number of sync requests that left a queue and are not completed.
+    /// Number of sync requests that left a queue and have not completed.
     pub sync_flight: u32,
-    /// The assumed position of the head: the end of the last request the driver took (2.6.24), or
-    /// the end of the last request on the dispatch list (2.6.18).
+    /// The assumed position of the head. 2.6.24: the end of the last request that the driver took.
+    /// 2.6.18: the end of the last request on the dispatch list.
     pub head: Sector,
-    /// Jiffy of the last completion of a queue that is not IDLE.
+    /// The jiffy of the last completion of a queue outside the IDLE class.
     pub last_end_any: u64,
-    /// Whether the device queues.
+    /// True if the device queues commands.
     pub hw_tag: bool,
 }
 
@@ -142,25 +142,25 @@ impl Flat {
     pub fn queue_mut(&mut self, i: u32) -> &mut Queue {
         &mut self.queues[i as usize]
     }
-    /// The queue of a request inside CFQ.
+    /// Returns the queue that contains request `rq`.
     #[inline]
     pub fn queue_of(&self, rq: RqId) -> u32 {
         self.tables.own[rq].queue
     }
-    /// `cfq_schedule_dispatch`: asks for a deferred run, if any queue has requests.
+    /// `cfq_schedule_dispatch`: asks for a deferred run of the queue, if any queue has requests.
     #[inline]
     pub fn kick(&self, cx: &mut Cx) {
         if self.busy > 0 {
             cx.kick();
         }
     }
-    /// End of a slice of `q` that starts now, jiffies.
+    /// Returns the jiffy at which a slice of `q` ends if it starts at this jiffy.
     pub fn slice_end_of(&self, cx: &Cx, q: u32) -> u64 {
         let x = self.queue(q);
         cx.jiffies() + self.set.prio_slice_j(x.sync, x.level)
     }
 
-    /// A queue and its owner, for reasons.
+    /// Returns a reference to queue `q` and its owner, for the text of a decision.
     pub fn of(&self, q: u32) -> About {
         About::queue(q, self.queues[q as usize].pid)
     }
@@ -182,8 +182,8 @@ impl Flat {
         self.apply_prio(cx, i, ioc);
         i
     }
-    /// `cfq_init_prio_data`: reads class and level of `q` from `ioc` if that is due. Returns true
-    /// if it did.
+    /// `cfq_init_prio_data`: reads the class and level of `q` from `ioc`, if they changed. Returns
+    /// true if it read them.
     pub fn apply_prio(&mut self, cx: &Cx, q: u32, ioc: IocId) -> bool {
         if !self.queue(q).prio_changed {
             return false;
@@ -198,7 +198,7 @@ impl Flat {
         x.prio_changed = false;
         true
     }
-    /// Starts a context's clock at its first request.
+    /// Starts the think-time clock of a context at its first request.
     pub fn meet(&mut self, cx: &Cx, ioc: IocId) {
         let x = self.ctx.at(ioc);
         if !x.met {
@@ -207,29 +207,30 @@ impl Flat {
             x.prio_gen = cx.iocs.get(ioc).prio_gen;
         }
     }
-    /// Assigns `rq` to `q`.
+    /// Assigns request `rq` to queue `q`.
     pub fn own(&mut self, rq: RqId, q: u32) {
         self.queue_mut(q).refs += 1;
         self.tables.own.at(rq.idx()).queue = q;
     }
-    /// Removes `rq` from its queue. Returns the queue whose reference must be dropped.
+    /// Removes `rq` from its queue. Returns that queue; the caller must drop its reference.
     pub fn disown(&mut self, rq: RqId) -> Option<u32> {
         let q = std::mem::replace(&mut self.tables.own.at(rq.idx()).queue, NONE);
         (q != NONE).then_some(q)
     }
-    /// Drops a reference. True if it was the last one; the caller then ends the queue.
+    /// Drops a reference to `q`. Returns true if it was the last one, so that the caller must free
+    /// `q`.
     pub fn unref(&mut self, q: u32) -> bool {
         let x = self.queue_mut(q);
         x.refs -= 1;
         x.refs == 0
     }
-    /// Frees the index of a queue without references.
+    /// Frees the index of queue `q`, which has no references.
     pub fn free(&mut self, q: u32) {
         debug_assert!(!self.queue(q).busy, "cfq: a busy queue is freed");
         self.free_queues.push(q);
     }
 
-    /// The criteria by which the versions choose between requests.
+    /// Returns the criteria by which this version chooses between requests.
     fn choice(&self) -> Choice {
         Choice {
             boost: match self.version {
@@ -244,14 +245,14 @@ impl Flat {
     pub fn choose(&self, cx: &Cx, r1: Option<RqId>, r2: Option<RqId>) -> Option<RqId> {
         numbers::choose(&cx.rqs, &self.set, self.choice(), r1, r2)
     }
-    /// `cfq_find_next_rq`: the request that follows `rq`, which is still queued, judged from the
-    /// current position of the head.
+    /// `cfq_find_next_rq`: returns the best request to follow `rq`, for the current position of the
+    /// head. `rq` is still queued.
     #[inline]
     pub fn find_next(&self, cx: &Cx, q: u32, rq: RqId) -> Option<RqId> {
         let (next, prev) = self.tables.around(&self.queue(q).held, rq);
         self.choose(cx, next, prev)
     }
-    /// `cfq_remove_request`: removes `rq` from its queue. The caller handles a queue that became
+    /// `cfq_remove_request`: removes `rq` from its queue. The caller handles a queue that becomes
     /// empty.
     pub fn remove_request(&mut self, cx: &Cx, rq: RqId) {
         let q = self.queue_of(rq);
@@ -264,7 +265,7 @@ impl Flat {
             self.queue_mut(q).meta_pending -= 1;
         }
     }
-    /// Updates the counters when `rq` leaves its queue for the dispatch list.
+    /// Updates the counters when `rq` moves from its queue to the dispatch list.
     pub fn send(&mut self, cx: &mut Cx, rq: RqId) {
         let q = self.queue_of(rq);
         let x = self.queue_mut(q);
@@ -273,8 +274,8 @@ impl Flat {
         cx.emit(rq, Emit::Sorted);
     }
 
-    /// `cfq_update_io_seektime`: seek distance and (`cfq_update_io_thinktime`) think time of the
-    /// submitter.
+    /// `cfq_update_io_seektime`: updates the mean seek distance and (`cfq_update_io_thinktime`) the
+    /// mean think time of the submitter.
     pub fn statistics(&mut self, cx: &Cx, rq: RqId, ioc: IocId) {
         let (now, limit) = (cx.jiffies(), self.set.slice_idle_j);
         let (start, end) = (cx.rqs[rq].sector, cx.rqs[rq].end());
@@ -283,14 +284,14 @@ impl Flat {
         x.seek.update(start);
         x.seek.last_pos = end;
     }
-    /// Whether a process with this mean distance, in sectors, is seeky.
+    /// Returns true if a process with this mean seek distance, in sectors, is seeky.
     fn seeky(&self, mean: u64) -> bool {
         mean > match self.version {
             Version::V2_6_18 => 131_072,
             _ => 8192,
         }
     }
-    /// `cfq_update_idle_window`: decides whether `q` is worth idling for.
+    /// `cfq_update_idle_window`: decides whether the device should idle for `q`.
     pub fn update_idle_window(&mut self, cx: &mut Cx, q: u32, ioc: IocId) {
         let limit = self.set.slice_idle_j;
         let x = *self.ctx.at(ioc);
@@ -309,7 +310,8 @@ impl Flat {
         }
     }
 
-    /// `cfq_arm_slice_timer`: starts to idle for the active queue, or returns false.
+    /// `cfq_arm_slice_timer`: starts to idle for the active queue. Returns false if the device does
+    /// not idle.
     pub fn arm(&mut self, cx: &mut Cx, q: u32) -> bool {
         let idle = self.set.slice_idle_j;
         if idle == 0 || !self.queue(q).idle_window || !self.ctx.active_alive(cx) {
@@ -336,14 +338,14 @@ impl Flat {
         true
     }
 
-    /// `cfq_activate_request`: the driver took a request. More than four at once show that the
-    /// device queues.
+    /// `cfq_activate_request`: counts a request that the driver took. If more than four are in the
+    /// driver, the device queues commands.
     pub fn activate(&mut self) {
         self.in_driver += 1;
         self.hw_tag |= self.in_driver > HW_QUEUE;
     }
 
-    /// `__cfq_may_queue`: the answer for a given queue.
+    /// `__cfq_may_queue`: returns whether the process of queue `q` may allocate a request.
     pub fn may_queue(&mut self, q: u32) -> crate::contract::MayQueue {
         let x = self.queue_mut(q);
         if x.wait_request && !x.must_alloc_slice {
@@ -353,7 +355,7 @@ impl Flat {
         crate::contract::MayQueue::May
     }
 
-    /// Invariants that both versions keep.
+    /// Checks the invariants that both versions share.
     pub fn check(&self, cx: &Cx) {
         let (mut queued, mut sync_flight, mut busy) = (0, 0, 0);
         for (i, x) in self.queues.iter().enumerate().filter(|x| x.1.refs > 0) {
@@ -382,7 +384,7 @@ impl Flat {
             assert!(self.queue(a).wait_request, "cfq: idle timer without wait");
         }
     }
-    /// Describes the queues in words.
+    /// Appends a description of the queues to `out`.
     pub fn describe(&self, cx: &Cx, out: &mut String) {
         let name = |i: u32| cx.rqs.first_bio(RqId(i)).id.0.to_string();
         for (i, x) in self.queues.iter().enumerate().filter(|x| x.1.refs > 0) {

@@ -1,5 +1,5 @@
-//! Groups of 3.4 and 4.0: service trees inside a group, the tree of groups by virtual disk time,
-//! slices, and the charge for a slice.
+//! Groups of 3.4 and later: the service trees of a group, the tree of groups sorted by virtual disk
+//! time, the length of slices, and the charge for a slice.
 
 use super::numbers::ThinkTime;
 use super::queue::Kind;
@@ -12,19 +12,19 @@ use seekwell_core::{CgroupId, Class, Tree};
 /// Index of the root group, which always exists.
 pub(super) const ROOT: u32 = 0;
 
-/// Classes, in the order of the service trees.
+/// The classes, in the order of the service trees.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Rank {
     /// Best effort.
     Be = 0,
     /// Real time.
     Rt = 1,
-    /// Idle: a single tree for all types.
+    /// Idle. All types share a single tree.
     Idle = 2,
 }
 
 impl Rank {
-    /// The rank of a scheduling class.
+    /// Returns the rank of a scheduling class.
     pub fn of(class: Class) -> Self {
         match class {
             Class::Rt => Rank::Rt,
@@ -34,43 +34,43 @@ impl Rank {
     }
 }
 
-/// A service tree inside a group.
+/// Index of a service tree inside a group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct TreeId(u8);
 
 impl TreeId {
-    /// Number of trees in a group.
+    /// Number of service trees in a group.
     pub const COUNT: usize = 7;
-    /// The tree of a class and type.
+    /// Returns the tree of a class and a workload type.
     pub fn new(rank: Rank, kind: Kind) -> Self {
         match rank {
             Rank::Idle => TreeId(6),
             _ => TreeId(rank as u8 * 3 + kind as u8),
         }
     }
-    /// The tree's index.
+    /// Returns the index of the tree in [`Group::trees`].
     pub fn idx(self) -> usize {
         self.0 as usize
     }
 }
 
-/// Busy queues of one class and type, sorted by key.
+/// A service tree: the busy queues of one class and one workload type.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ServiceTree {
     /// Queues sorted by key.
     pub tree: Tree,
-    /// Think time of all its queues together.
+    /// Think time, measured over all queues of the tree.
     pub think: ThinkTime,
 }
 
-/// The workload of a group when its service stopped.
+/// The workload that a group served when its service stopped.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Saved {
     /// Jiffies left of the workload slice; 0 if nothing is saved.
     pub rest: u64,
-    /// The class it served.
+    /// The class in service.
     pub rank: Rank,
-    /// The type it served.
+    /// The workload type in service.
     pub kind: Kind,
 }
 
@@ -82,49 +82,50 @@ impl Saved {
     };
 }
 
-/// A cgroup on this queue.
+/// A group: CFQ's data for a cgroup on this device.
 #[derive(Clone, Debug)]
 pub(super) struct Group {
-    /// The cgroup.
+    /// Id of the cgroup.
     pub cgroup: CgroupId,
-    /// The parent group (4.0).
+    /// Index of the parent group (4.0 only).
     pub parent: Option<u32>,
-    /// Service trees.
+    /// The service trees of the group.
     pub trees: [ServiceTree; TreeId::COUNT],
-    /// Number of busy queues.
+    /// Number of busy queues in the group.
     pub busy: u32,
-    /// Virtual disk time.
+    /// Virtual disk time; it advances when the group is charged.
     pub vdisktime: u64,
-    /// Moving averages of the number of busy queues: BE, RT.
+    /// Moving averages of the number of busy queues: `[BE, RT]`.
     pub busy_avg: [u64; 2],
-    /// The workload when its service stopped.
+    /// The workload at which the next service of the group continues.
     pub saved: Saved,
-    /// Number of its requests between leaving a queue and completion.
+    /// Number of requests of the group that left a queue and have not completed.
     pub dispatched: u32,
-    /// Think time of the whole group.
+    /// Think time, measured over the whole group.
     pub think: ThinkTime,
-    /// Its weight against its siblings (3.4: against all groups).
+    /// Weight of the group against its siblings (3.4: against all groups).
     pub weight: u64,
-    /// The weight of its own tasks against its children (4.0).
+    /// Weight of the group's own tasks against its child groups (4.0 only).
     pub leaf_weight: u64,
-    /// A written weight, which takes effect at the next activation.
+    /// A new weight that takes effect at the next activation.
     pub new_weight: Option<u64>,
-    /// A written leaf weight, which takes effect at the next entry into the tree.
+    /// A new leaf weight that takes effect when the group next enters the tree.
     pub new_leaf_weight: Option<u64>,
-    /// Sum of the weights of its active children, plus its own leaf weight if it is on the tree.
+    /// Sum of the weights of the active child groups, plus the leaf weight if the group is on the
+    /// tree.
     pub children_weight: u64,
-    /// Number of active children, plus one if it is on the tree itself.
+    /// Number of active child groups, plus one if the group itself is on the tree.
     pub active: u32,
-    /// Its share of the disk; 4096 is all of it.
+    /// The group's fraction of the disk, times 4096.
     pub vfraction: u64,
-    /// Number of queues and child groups that refer to it.
+    /// Number of queues and child groups that refer to the group.
     pub refs: u32,
-    /// Its cgroup was removed, so that no lookup finds it.
+    /// True if the cgroup was removed. Lookups do not find such a group.
     pub gone: bool,
 }
 
 impl Group {
-    /// An idle group without weights yet.
+    /// Returns an idle group. The caller sets the weights.
     pub fn new(cgroup: CgroupId, parent: Option<u32>, now: u64) -> Self {
         let tree = ServiceTree {
             tree: Tree::new(),
@@ -151,17 +152,17 @@ impl Group {
             gone: false,
         }
     }
-    /// The service tree with this id.
+    /// Returns the service tree with this id.
     #[inline]
     pub fn tree(&self, id: TreeId) -> &ServiceTree {
         &self.trees[id.idx()]
     }
-    /// Number of queues on a service tree.
+    /// Returns the number of queues on a service tree.
     #[inline]
     pub fn count(&self, id: TreeId) -> u64 {
         self.tree(id).tree.len() as u64
     }
-    /// Number of busy queues of a class, all types.
+    /// Returns the number of busy queues of a class, of all types.
     pub fn busy_of(&self, rank: Rank) -> u64 {
         match rank {
             Rank::Idle => self.count(TreeId::new(rank, Kind::Async)),
@@ -171,14 +172,15 @@ impl Group {
                 .sum(),
         }
     }
-    /// Number of busy async queues of RT and BE.
+    /// Returns the number of busy async queues of the classes RT and BE.
     pub fn busy_async(&self) -> u64 {
         self.count(TreeId::new(Rank::Rt, Kind::Async))
             + self.count(TreeId::new(Rank::Be, Kind::Async))
     }
 }
 
-/// `a * b / c`; with extreme tunables the product exceeds 64 bits.
+/// Returns `a * b / c` computed with 128 bits, because extreme tunables give a larger product than
+/// 64 bits.
 fn mul_div(a: u64, b: u64, c: u64) -> u64 {
     let c = c.max(1);
     match a.checked_mul(b) {
@@ -198,14 +200,14 @@ impl Cfq {
         &mut self.groups[i as usize]
     }
 
-    /// The service tree for `q` in its current state.
+    /// Returns the service tree that `q` belongs to in its current state.
     #[inline]
     pub(super) fn tree_for(&self, q: u32) -> TreeId {
         let x = self.queue(q);
         TreeId::new(Rank::of(x.class), x.kind())
     }
 
-    /// The first queue of a service tree.
+    /// Returns the first queue of a service tree.
     #[inline]
     pub(super) fn first_of(&self, group: u32, id: TreeId) -> Option<u32> {
         self.group(group).tree(id).tree.first()
@@ -219,8 +221,8 @@ impl Cfq {
         }
     }
 
-    /// `cfq_service_tree_add`: inserts a busy queue at its key; with `front`, before all others of
-    /// its tree.
+    /// `cfq_service_tree_add`: inserts a busy queue at its key. With `front`, inserts it before all
+    /// other queues of the tree.
     pub(super) fn resort(&mut self, cx: &mut Cx, q: u32, front: bool) {
         let now = cx.jiffies() as i64;
         let hz = cx.hz() as i64;
@@ -266,7 +268,8 @@ impl Cfq {
         self.enter(group);
     }
 
-    /// `cfq_del_cfqq_rr`: `q` is not busy any more.
+    /// `cfq_del_cfqq_rr`: removes `q` from the service tree, because `q` has no requests and its
+    /// slice ended.
     pub(super) fn rest(&mut self, q: u32) {
         debug_assert!(self.queue(q).busy);
         self.leave_tree(q);
@@ -284,8 +287,8 @@ impl Cfq {
         }
     }
 
-    /// `cfq_group_get_avg_queues`: the average number of busy queues of a class. Each call updates
-    /// the average.
+    /// `cfq_group_get_avg_queues`: updates and returns the average number of busy queues of a
+    /// class.
     fn average_queues(&mut self, group: u32, rt: bool) -> u64 {
         let rank = if rt { Rank::Rt } else { Rank::Be };
         let g = self.group_mut(group);
@@ -295,8 +298,8 @@ impl Cfq {
         a
     }
 
-    /// `cfq_scaled_cfqq_slice`: the slice of `q`. The slice is shortened if a round of its class
-    /// would not fit the group's share.
+    /// `cfq_scaled_cfqq_slice`: returns the length of the slice of `q`, in jiffies. The slice is
+    /// shortened if one round of all queues of its class would take longer than the group's slice.
     pub(super) fn scaled_slice(&mut self, q: u32) -> u64 {
         let x = self.queue(q);
         let (group, rt) = (x.group, x.is_rt());
@@ -313,14 +316,14 @@ impl Cfq {
         let low = mul_div(slice, 2 * self.set.slice_idle_j, base).min(slice);
         mul_div(slice, share, expected).max(low)
     }
-    /// `iops_mode`: whether service is counted in requests instead of time.
+    /// `iops_mode`: returns true if service is counted in requests instead of time.
     #[inline]
     pub(super) fn iops_mode(&self) -> bool {
         self.set.slice_idle_j == 0 && self.hw_tag != 0
     }
 
-    /// `cfq_group_served`: charges the slice of `q` to its group, and saves the rest of its
-    /// workload slice.
+    /// `cfq_group_served`: charges the slice of `q` to its group, and saves the rest of the
+    /// workload's service.
     pub(super) fn charge(&mut self, cx: &mut Cx, q: u32) {
         let now = cx.jiffies();
         let x = self.queue(q);
@@ -358,7 +361,8 @@ impl Cfq {
         });
     }
 
-    /// `cfq_get_next_cfqg`: the first group of the tree; also raises the minimum virtual time.
+    /// `cfq_get_next_cfqg`: returns the first group of the tree. Also raises the minimum virtual
+    /// time.
     pub(super) fn first_group(&mut self) -> Option<u32> {
         let first = self.group_tree.first()?;
         self.min_vdisktime = self.min_vdisktime.max(self.group(first).vdisktime);

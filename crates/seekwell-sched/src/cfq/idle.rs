@@ -1,17 +1,19 @@
-//! 3.4 and 4.0: completions, idle waits, the idle timer, and the detection of device queueing.
+//! 3.4 and later: completions, idle waits, the idle timer, and the test whether the device queues
+//! commands.
 
 use super::rules;
 use super::{Cfq, IDLE_TIMER};
 use crate::cx::Cx;
 use seekwell_core::RqId;
 
-/// With fewer requests than this in flight or queued, there is no sample for the detection.
+/// A completion is a sample of the test only if more than this many requests are queued or in the
+/// driver. The device queues commands if at least this many were in the driver at once.
 const HW_QUEUE_MIN: u32 = 5;
-/// Number of samples that must qualify before a verdict.
+/// The test decides after more than this many samples.
 const HW_SAMPLES: u32 = 50;
 
 impl Cfq {
-    /// `cfq_schedule_dispatch`: asks for a deferred run, if any queue has requests.
+    /// `cfq_schedule_dispatch`: asks for a deferred run of the queue, if any queue has requests.
     #[inline]
     pub(super) fn kick(&self, cx: &mut Cx) {
         if self.busy > 0 {
@@ -43,7 +45,7 @@ impl Cfq {
         }
     }
 
-    /// `cfq_completed_request`: a request has completed.
+    /// `cfq_completed_request`: updates the state after request `rq` completed.
     pub(super) fn request_completed(&mut self, cx: &mut Cx, rq: RqId) {
         let now = cx.jiffies();
         let q = self.queue_of(rq);
@@ -74,8 +76,8 @@ impl Cfq {
         }
     }
 
-    /// `cfq_completed_request`: a request of the active queue has completed. Its slice starts
-    /// (`cfq_set_prio_slice`) or ends, or the device idles.
+    /// `cfq_completed_request`: handles a completion of the active queue. Its slice starts
+    /// (`cfq_set_prio_slice`) or ends, or the device idles for it.
     fn active_completed(&mut self, cx: &mut Cx, q: u32, sync: bool) {
         let now = cx.jiffies();
         if self.queue(q).slice_new {
@@ -111,8 +113,8 @@ impl Cfq {
         }
     }
 
-    /// `cfq_should_wait_busy`: whether the slice would end before the next request of a group's
-    /// last queue.
+    /// `cfq_should_wait_busy`: returns true if `q` is the last queue of its group and its slice
+    /// would end before its next request.
     fn should_wait_busy(&self, cx: &Cx, q: u32) -> bool {
         let now = cx.jiffies();
         let x = self.queue(q);
@@ -123,13 +125,13 @@ impl Cfq {
         let left = x.slice_end.wrapping_sub(now);
         x.slice_used(now) || self.thinks_longer_than(left) || left == 1
     }
-    /// True if the active context's mean think time is above `left` jiffies.
+    /// Returns true if the active context's mean think time is above `left` jiffies.
     fn thinks_longer_than(&self, left: u64) -> bool {
         let mean = self.ctx.active().and_then(|c| c.think.mean());
         mean.is_some_and(|mean| left < mean)
     }
 
-    /// `cfq_arm_slice_timer`: starts to idle for the empty active queue.
+    /// `cfq_arm_slice_timer`: starts to idle for the active queue, which is empty.
     fn arm(&mut self, cx: &mut Cx, q: u32) {
         let now = cx.jiffies();
         if !cx.queue.rotational && self.hw_tag != 0 {
@@ -166,7 +168,7 @@ impl Cfq {
         });
     }
 
-    /// `cfq_idle_slice_timer`: the idle timer fired.
+    /// `cfq_idle_slice_timer`: ends the idle wait, because the timer fired.
     pub(super) fn idle_timer(&mut self, cx: &mut Cx) {
         if let Some(a) = self.active {
             let x = self.queue(a);

@@ -1,5 +1,5 @@
-//! 3.4 and 4.0: the handling of a request that arrives or grows: its place, the statistics, the
-//! idle window, and whether its queue preempts the active one.
+//! 3.4 and later: handles a request that is inserted or grows. Sorts the request, updates
+//! statistics and the idle window, and decides whether its queue preempts the active queue.
 
 use super::Cfq;
 use super::queue::Kind;
@@ -7,17 +7,18 @@ use super::rules;
 use crate::cx::Cx;
 use seekwell_core::{Flags, IocId, RqId, Sectors};
 
-/// On rotational disks a request farther than this from the queue's last one is far, in sectors.
+/// On a rotational disk, a request is far if it is more than this many sectors from the queue's
+/// last request.
 const FAR: u64 = 800;
-/// On other disks a request below this size counts as seeky.
+/// On other disks, a request with fewer sectors than this counts as seeky.
 const SMALL: Sectors = Sectors(64);
-/// A request larger than a page ends an idle wait at once.
+/// A request larger than this (one page) ends an idle wait at once.
 const PAGE: Sectors = Sectors(8);
-/// A queue with this many queued requests is deep.
+/// A queue is deep if it has had at least this many requests queued.
 const DEEP: u32 = 4;
 
 impl Cfq {
-    /// `cfq_insert_request`: inserts a request.
+    /// `cfq_insert_request`: adds a request to its queue and updates the statistics.
     pub(super) fn insert_request(&mut self, cx: &mut Cx, rq: RqId) {
         let q = self.queue_of(rq);
         let ioc = cx.rqs[rq].ioc;
@@ -37,8 +38,8 @@ impl Cfq {
         self.react(cx, q, rq);
     }
 
-    /// `cfq_add_rq_rb`: sorts a request in. The queue becomes busy; its next request and its
-    /// position may change.
+    /// `cfq_add_rq_rb`: sorts a request into its queue. The queue becomes busy. Its next request
+    /// and its place in the position tree can change.
     fn sort_in(&mut self, cx: &mut Cx, q: u32, rq: RqId) {
         let held = &mut self.queues[q as usize].held;
         self.tables
@@ -56,7 +57,7 @@ impl Cfq {
             self.position_moves(cx, q);
         }
     }
-    /// `cfq_add_cfqq_rr`: `q` holds requests again and waits for service.
+    /// `cfq_add_cfqq_rr`: puts `q`, which holds requests again, on a service tree.
     fn become_busy(&mut self, cx: &mut Cx, q: u32) {
         let x = self.queue_mut(q);
         x.busy = true;
@@ -67,8 +68,8 @@ impl Cfq {
         self.enter_position(cx, q);
     }
 
-    /// `cfq_update_io_seektime`: updates the seek history of the queue; and
-    /// (`cfq_update_io_thinktime`) the think times of context, tree and group.
+    /// `cfq_update_io_seektime`: updates the seek history of the queue and
+    /// (`cfq_update_io_thinktime`) the think times of the context, the service tree and the group.
     fn statistics(&mut self, cx: &Cx, q: u32, rq: RqId, ioc: IocId) {
         let now = cx.jiffies();
         let (idle, group_idle) = (self.set.slice_idle_j, self.set.group_idle_j);
@@ -93,7 +94,7 @@ impl Cfq {
         x.seek_history = x.seek_history << 1 | u32::from(bit);
     }
 
-    /// `cfq_update_idle_window`: decides whether `q` is worth idling for.
+    /// `cfq_update_idle_window`: decides whether the device should idle for `q`.
     fn update_idle_window(&mut self, cx: &mut Cx, q: u32, ioc: IocId) {
         let limit = self.set.slice_idle_j;
         let mean = self.ctx.at(ioc).think.mean();
@@ -123,8 +124,8 @@ impl Cfq {
         }
     }
 
-    /// `cfq_rq_enqueued`: the effect of the new request: an idle wait ends, or its queue preempts
-    /// the active one.
+    /// `cfq_rq_enqueued`: handles the effect of a new request. The request can end an idle wait, or
+    /// its queue can preempt the active queue.
     fn react(&mut self, cx: &mut Cx, q: u32, rq: RqId) {
         if self.active == Some(q) {
             if !self.queue(q).wait_request {
@@ -158,8 +159,8 @@ impl Cfq {
         }
     }
 
-    /// `cfq_should_preempt`: the reason why `q`, with the new request `rq`, preempts the active
-    /// queue; the first match counts.
+    /// `cfq_should_preempt`: returns the reason why `q` preempts the active queue because of its
+    /// new request `rq`. The first condition that holds decides.
     fn preempts(&self, cx: &Cx, q: u32, rq: RqId) -> Option<&'static str> {
         let a = self.active?;
         let (new, old) = (self.queue(q), self.queue(a));
@@ -208,7 +209,7 @@ impl Cfq {
             .then_some("its request is close to the head")
     }
 
-    /// `cfq_preempt_queue`: `q` moves to the front and the active queue expires.
+    /// `cfq_preempt_queue`: moves `q` to the front of its service tree and ends the active slice.
     fn preempt(&mut self, cx: &mut Cx, q: u32) {
         let Some(a) = self.active else { return };
         let kind = self.queue(a).kind();
@@ -223,7 +224,7 @@ impl Cfq {
         x.slice_new = true;
     }
 
-    /// `cfq_reposition_rq_rb`: `rq` grew at its front, so that its start moved.
+    /// `cfq_reposition_rq_rb`: sorts `rq` again after a bio was merged at its front.
     pub(super) fn front_merged(&mut self, cx: &mut Cx, rq: RqId) {
         let q = self.queue_of(rq);
         let held = &mut self.queues[q as usize].held;
@@ -231,7 +232,7 @@ impl Cfq {
         self.sort_in(cx, q, rq);
     }
 
-    /// `cfq_merged_requests`: `kept` took over the bios of `gone`.
+    /// `cfq_merged_requests`: removes request `gone`, whose bios `kept` took over.
     pub(super) fn join(&mut self, cx: &mut Cx, kept: RqId, gone: RqId) {
         let (kq, gq) = (self.queue_of(kept), self.queue_of(gone));
         let deadline = self.tables.own[gone].deadline_j;
@@ -266,7 +267,7 @@ impl Cfq {
             x.prio_pending -= 1;
         }
         if x.held.is_empty() {
-            // The queue leaves the service tree only when its slice expires.
+            // The queue stays on the service tree until its slice expires.
             self.leave_position(q);
         } else {
             self.position_moves(cx, q);

@@ -1,10 +1,11 @@
 //! CFQ, completely fair queueing (`block/cfq-iosched.c`, Jens Axboe), of Linux 2.6.18, 2.6.24,
 //! 2.6.25, 3.4, 4.0 and 4.4.
 //!
-//! Each process has one queue for its sync requests; async writes have a few shared queues. One
-//! queue at a time is *active* and owns the disk for a time slice by its ioprio. While the active
-//! sync queue is empty, the disk stays idle for a moment, in the hope of a nearby request of the
-//! same process. Three generations share the arithmetic and the request orders:
+//! Each process has one queue for its sync requests. Async writes use a few shared queues. One
+//! queue at a time is *active*: it owns the disk for a time slice whose length depends on its
+//! ioprio. While the active sync queue is empty, the disk idles for a moment, because the same
+//! process may soon issue a request nearby. Three generations of CFQ share the arithmetic and the
+//! order of requests:
 //!
 //! | versions | structure | files |
 //! |---|---|---|
@@ -12,17 +13,19 @@
 //! | 2.6.24, 2.6.25 | one tree of queues | [`flat`], [`v2_6_24`] |
 //! | 2.6.18 | round-robin lists by level | [`flat`], [`v2_6_18`] |
 //!
-//! 4.4 differs from 4.0 in one default: from 4.2 on `slice_idle` starts at 0 on flash, where CFQ
-//! then counts service in requests. Not modelled in 4.4: weights of cgroup v2, and async queues per
-//! group.
+//! 4.4 differs from 4.0 in one default: since 4.2 `slice_idle` is 0 on flash, so that CFQ there
+//! counts service in requests. Two features of 4.4 are not modelled: weights of cgroup v2, and
+//! async queues per group.
 //!
-//! Not modelled in any version: the out-of-memory queue, the boost of tasks that hold exclusive
-//! file-system resources, per-device weights, statistics files, and the arithmetic of 32-bit
-//! kernels.
+//! These features are not modelled in any version: the out-of-memory queue, the boost of tasks that
+//! hold exclusive file-system resources, weights per device, statistics files, and the arithmetic
+//! of 32-bit kernels.
 //!
-//! This table maps the functions of `block/cfq-iosched.c`, in their order, to Seekwell's. In the
-//! other direction, the first line of each comment names the function of the kernel. Files without
-//! a folder belong to 3.4 and 4.0, or to all versions. A test compares the table with the code.
+//! This table lists the functions of `block/cfq-iosched.c` in source order. The second column names
+//! the Seekwell functions that correspond to each kernel function. To find the kernel function of a
+//! Seekwell function, read the first line of its doc comment. Files outside the folders `v2_6_18`
+//! and `v2_6_24` belong to 3.4 and later, or to all versions. A test compares this table with the
+//! doc comments.
 //!
 //! | the kernel's function | here |
 //! |---|---|
@@ -124,7 +127,7 @@ use select::Serving;
 use sorted::Tables;
 use tunables::Settings;
 
-/// Registry entry.
+/// Registry entry of CFQ.
 pub const INFO: SchedulerInfo = SchedulerInfo {
     name: "cfq",
     layer: Layer::Legacy,
@@ -137,18 +140,18 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
         ("2.6.18", Era::K2_6_18),
     ],
     summary: "a queue and a time slice per process, idling for the next request; cgroups by weight",
-    history: "By Jens Axboe; the default from 2.6.18 until 4.x, gone with the single-queue layer in \
-              5.0. 2.6.18: round-robin lists, all writes async. 2.6.24: one tree, sync preempts \
-              async. 2.6.33 brought cgroups, service trees and merging of queues, 3.8 hierarchical \
-              weights; from 4.2 on it does not idle for a process on flash.",
+    history: "By Jens Axboe; the default from 2.6.18 until 4.x, removed with the single-queue \
+              layer in 5.0. 2.6.18: round-robin lists, all writes async. 2.6.24: one tree, sync \
+              preempts async. 2.6.33 added cgroups, service trees and merging of queues, 3.8 \
+              hierarchical weights. Since 4.2 it does not idle for a process on flash.",
     not_when: "Arrays, fast SSDs or guests that profit from many requests in flight (it serves one \
                queue at a time and idles), and jobs whose processes wait for each other.",
     source: "behaviour of block/cfq-iosched.c, Linux 2.6.18, 2.6.24, 2.6.25, 3.4, 4.0, 4.4",
     per_process: true,
     hash: hash_always,
-    // For each task a slice_sync of 100 ms with its slice_idle; the last request overruns the
-    // slice. An async queue gets its slice once in several rounds. On flash, without idling, two
-    // seeky readers can keep the disk from a third reader that is not yet known to be seeky.
+    // Each task can take a slice_sync of 100 ms and then a slice_idle; the last request of a slice
+    // can overrun it. An async queue gets one slice in several rounds. On flash, without idling,
+    // two seeky readers can delay a third reader whose requests are not yet known to be seeky.
     waiting: Waiting {
         fixed_ms: 2000,
         requests: 8,
@@ -169,17 +172,17 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
 /// The version of CFQ.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Version {
-    /// Round-robin lists.
+    /// Queues are on round-robin lists.
     V2_6_18,
-    /// One tree; the IDLE class has a grace period.
+    /// Queues are in one tree; the IDLE class waits for a grace period.
     V2_6_24,
-    /// One tree; the IDLE class is at its end.
+    /// Queues are in one tree; the IDLE class is at its end.
     V2_6_25,
-    /// All groups are siblings.
+    /// All cgroups are siblings.
     V3_4,
-    /// Groups form a hierarchy.
+    /// Cgroups form a hierarchy.
     V4_0,
-    /// Like 4.0, but no idling for a process on flash by default.
+    /// Like 4.0, but on flash CFQ does not idle for a process by default.
     V4_4,
 }
 
@@ -194,15 +197,15 @@ impl Version {
             _ => Version::V4_0,
         }
     }
-    /// Whether the version has groups and service trees.
+    /// Returns true if the version has groups and service trees.
     const fn grouped(self) -> bool {
         matches!(self, Version::V3_4 | Version::V4_0 | Version::V4_4)
     }
 }
 
-/// Timer slot: the idle wait.
+/// Timer slot of the idle wait.
 const IDLE_TIMER: Slot = Slot::new(0, "idle_slice_timer");
-/// Timer slot: the grace period of the IDLE class (2.6.18, 2.6.24).
+/// Timer slot of the grace period of the IDLE class (2.6.18, 2.6.24).
 const GRACE_TIMER: Slot = Slot::new(1, "idle_class_timer");
 
 /// CFQ of 3.4, 4.0 and 4.4.
@@ -213,37 +216,40 @@ pub struct Cfq {
     tables: Tables,
     queues: Vec<Queue>,
     free_queues: Vec<u32>,
-    /// Service trees of all groups; queues sorted by key.
+    /// Nodes of the service trees of all groups. A service tree sorts queues by key.
     service: Nodes<i64>,
-    /// One position tree per level; queues sorted by the start of their next request.
+    /// One position tree per priority level. It sorts queues by the start sector of their next
+    /// request.
     positions: [Tree; 8],
     position: Nodes<Sector>,
     groups: Vec<Group>,
     free_groups: Vec<u32>,
     group_tree: Tree,
     group_nodes: Nodes<u64>,
-    /// 3.4: sum of the weights of the groups on the tree.
+    /// Sum of the weights of the groups on the tree (3.4 only).
     total_weight: u64,
     min_vdisktime: u64,
     serving: Serving,
     active: Option<u32>,
     ctx: Ctxs,
     async_queues: [Option<u32>; ASYNC_QUEUES],
-    /// Number of requests in queues.
+    /// Number of requests in all queues.
     rq_queued: u32,
-    /// Number of requests that the driver has looked at and not completed.
+    /// Number of requests that the driver has taken and not completed.
     in_driver: u32,
-    /// Number of requests that left a queue and are not completed, by kind of queue: async, sync.
+    /// Number of requests that left a queue and have not completed, by kind of queue: `[async,
+    /// sync]`.
     in_flight: [u32; 2],
     /// Number of queues on service trees.
     busy: u32,
-    /// The sync queues among them.
+    /// Number of sync queues on service trees.
     busy_sync: u32,
-    /// End of the last request that the driver took.
+    /// End sector of the last request that the driver took.
     last_position: Sector,
-    /// Jiffy of the last sync completion that took longer than its fifo time.
+    /// The jiffy of the last sync request that completed later than fifo_expire_sync after its
+    /// start.
     last_delayed_sync: u64,
-    /// Whether the device queues: -1 unknown (treated as yes), 0, 1.
+    /// Whether the device queues commands: -1 unknown (treated as yes), 0 no, 1 yes.
     hw_tag: i8,
     est_depth: u32,
     samples: u32,
@@ -334,8 +340,8 @@ impl Scheduler for Cfq {
         self.tables.nodes.next(rq.0).map(RqId)
     }
 
-    /// `__cfq_may_queue`: once per slice, the process that the disk idles for gets a request even
-    /// if the pool is full.
+    /// `__cfq_may_queue`: lets the process for which the disk idles allocate one request per slice,
+    /// even if the request pool is full.
     fn may_queue(&mut self, cx: &mut Cx, bio: &Bio, ioc: IocId) -> MayQueue {
         let Some(q) = self.bio_queue(cx, bio, ioc) else {
             return MayQueue::May;
@@ -379,13 +385,13 @@ impl Scheduler for Cfq {
             IocEvent::Exit => self.exit(cx, ioc),
             IocEvent::Cgroup => self.ctx.at(ioc).moved = true,
             IocEvent::Release => self.ctx.release(ioc),
-            // Takes effect at the context's next request.
+            // The change takes effect at the context's next request.
             IocEvent::Prio => {}
         }
     }
     fn cgroup_event(&mut self, cx: &mut Cx, cgroup: CgroupId, what: CgroupEvent) {
         match what {
-            // The group object is created with its first queue.
+            // CFQ creates the group when the group gets its first queue.
             CgroupEvent::Online => {}
             CgroupEvent::Weight => self.reweigh(cx, cgroup),
             CgroupEvent::Offline => self.offline(cgroup),

@@ -1,17 +1,18 @@
-//! Arithmetic shared by all versions: think time, seek means, and which of two requests is nearer.
+//! Arithmetic that all versions share: mean think time, mean seek distance, and the choice between
+//! two requests.
 
 use super::tunables::Settings;
 use seekwell_core::{Flags, Requests, RqId, Sector};
 
-/// A decaying mean is used from the third sample on.
+/// Returns true if a decaying mean has enough samples to be used (from the third sample on).
 pub(super) const fn valid(samples: u64) -> bool {
     samples > 80
 }
 
-/// Time from a completion to the next request, in jiffies: a decaying mean.
+/// Think time: the decaying mean of the time from a completion to the next request, in jiffies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ThinkTime {
-    /// Jiffy of the last completion.
+    /// The jiffy of the last completion.
     pub last_end: u64,
     samples: u64,
     total: u64,
@@ -19,7 +20,7 @@ pub(super) struct ThinkTime {
 }
 
 impl ThinkTime {
-    /// A record whose last completion is `now`.
+    /// Returns a record without samples whose last completion is at jiffy `now`.
     pub const fn starting(now: u64) -> Self {
         ThinkTime {
             last_end: now,
@@ -28,7 +29,8 @@ impl ThinkTime {
             mean: 0,
         }
     }
-    /// `__cfq_update_io_thinktime`: records a new request; a wait counts as at most twice `limit`.
+    /// `__cfq_update_io_thinktime`: adds the time since the last completion to the mean. A time
+    /// above twice `limit` counts as twice `limit`.
     #[inline]
     pub fn update(&mut self, now: u64, limit: u64) {
         let elapsed = now.wrapping_sub(self.last_end).min(2 * limit);
@@ -36,17 +38,17 @@ impl ThinkTime {
         self.total = (7 * self.total + 256 * elapsed) / 8;
         self.mean = (self.total + 128) / self.samples;
     }
-    /// The mean, if there are enough samples.
+    /// Returns the mean in jiffies, if there are enough samples.
     #[inline]
     pub fn mean(&self) -> Option<u64> {
         valid(self.samples).then_some(self.mean)
     }
-    /// Whether the mean is valid and above `limit`.
+    /// Returns true if there are enough samples and the mean is above `limit`.
     #[inline]
     pub fn big(&self, limit: u64) -> bool {
         self.mean().is_some_and(|m| m > limit)
     }
-    /// Checks that the sample count stays below its limit.
+    /// Asserts that the sample count is below its limit.
     pub fn check(&self) {
         assert!(
             self.samples <= 249,
@@ -55,10 +57,10 @@ impl ThinkTime {
     }
 }
 
-/// Mean distance between the requests of a context, in sectors (2.6).
+/// Mean distance between the requests of a context, in sectors (2.6 only).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct SeekMean {
-    /// End of the context's last request.
+    /// End sector of the context's last request.
     pub last_pos: Sector,
     samples: u64,
     total: u64,
@@ -66,7 +68,7 @@ pub(super) struct SeekMean {
 }
 
 impl SeekMean {
-    /// Records a request. The cap keeps one large jump from distorting the mean.
+    /// Adds the distance of a request to the mean. A cap limits the effect of one large distance.
     #[inline]
     pub fn update(&mut self, start: Sector) {
         let cap = if self.samples <= 60 { 2 << 20 } else { 2 << 16 };
@@ -75,28 +77,29 @@ impl SeekMean {
         self.total = (7 * self.total + 256 * d) / 8;
         self.mean = (self.total + self.samples / 2) / self.samples;
     }
-    /// The current mean, even if there are too few samples.
+    /// Returns the mean in sectors, even if there are too few samples.
     #[inline]
     pub fn mean(&self) -> u64 {
         self.mean
     }
-    /// Whether there are enough samples.
+    /// Returns true if there are enough samples.
     #[inline]
     pub fn valid(&self) -> bool {
         valid(self.samples)
     }
 }
 
-/// Criteria of `choose` besides distance.
+/// The criteria of [`choose`], apart from distance.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Choice {
-    /// The flag that makes a request go first: PRIO (3.x), META (2.6.24), none (2.6.18).
+    /// The flag that gives a request precedence: PRIO (3.x), META (2.6.24), or none (2.6.18).
     pub boost: Flags,
     /// The assumed position of the head.
     pub pos: Sector,
 }
 
-/// `cfq_choose_req`: the better of two requests of a queue: sync first, then boosted, then nearer.
+/// `cfq_choose_req`: returns the better of two requests of a queue. A sync request wins, then a
+/// request with the boost flag, then the nearer request.
 pub(super) fn choose(
     rqs: &Requests,
     set: &Settings,
@@ -145,7 +148,7 @@ pub(super) fn choose(
         }
         (Some(_), None) => r1,
         (None, Some(_)) => r2,
-        // Both are far behind: start the next sweep at the lower one.
+        // Both are too far behind the head: the next sweep starts at the lower one.
         (None, None) => {
             if x.sector <= y.sector {
                 r1

@@ -1,5 +1,5 @@
-//! Queues of 3.4 and 4.0: one per process for sync requests, a few shared ones for async requests.
-//! This file decides which queue a request goes to, and how long a queue lives.
+//! Queues of 3.4 and later. A process has one queue for sync requests; a few shared queues hold
+//! async requests. This file decides which queue a request goes to, and when a queue is freed.
 
 use super::Cfq;
 use super::groups::{ROOT, TreeId};
@@ -10,91 +10,94 @@ use super::{Version, numbers};
 use crate::cx::Cx;
 use seekwell_core::{About, CgroupId, Class, Flags, IoPrio, IocId, RqId, Sector, TaskId};
 
-/// Workload type of a queue, in the kernel's numbering.
+/// Workload type of a queue. The values are those of the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Kind {
     /// Async requests.
     Async = 0,
-    /// Sync, but not worth idling for individually.
+    /// Sync requests of a queue for which CFQ does not idle individually.
     NoIdle = 1,
-    /// Sync, with idling.
+    /// Sync requests of a queue for which CFQ idles.
     Sync = 2,
 }
 
 /// A queue.
 #[derive(Clone, Debug)]
 pub(super) struct Queue {
-    /// Its requests.
+    /// Requests that the queue holds.
     pub held: Held,
-    /// It holds sync requests of one process; otherwise async requests of many.
+    /// True for sync requests of one process; false for async requests of many processes.
     pub sync: bool,
     /// Scheduling class, never `None`.
     pub class: Class,
-    /// Level inside the class.
+    /// Priority level inside the class.
     pub level: u8,
-    /// The position tree it belongs to.
+    /// Level of the position tree that the queue belongs to.
     pub org_level: u8,
-    /// The process it was created for (`cfqq->pid`); `None` for an async queue.
+    /// The process for which the queue was created (`cfqq->pid`); `None` for an async queue.
     pub pid: Option<TaskId>,
-    /// Its cgroup.
+    /// Index of the group that the queue belongs to.
     pub group: u32,
-    /// Requests that left it and are not completed.
+    /// Number of requests that left the queue and have not completed.
     pub dispatched: u32,
-    /// PRIO requests queued.
+    /// Number of queued requests with the flag PRIO.
     pub prio_pending: u32,
-    /// References: contexts, merges and requests, plus one for a shared async queue.
+    /// Number of references by contexts, merges and requests, plus one for a shared async queue.
     pub refs: u32,
-    /// The references held by requests.
+    /// Number of references by requests.
     pub allocated: u32,
-    /// The service tree it is on.
+    /// The service tree that contains the queue.
     pub tree: Option<TreeId>,
-    /// The position tree it is on.
+    /// The position tree that contains the queue.
     pub position: Option<u8>,
-    /// The jiffy at which it became active.
+    /// The jiffy at which the queue became active.
     pub dispatch_start: u64,
-    /// The jiffy of the first completion of its slice; 0 before that.
+    /// The jiffy of the first completion in the slice; 0 before that.
     pub slice_start: u64,
-    /// The jiffy at which its slice ends.
+    /// The jiffy at which the slice ends.
     pub slice_end: u64,
-    /// Length of its slice, jiffies.
+    /// Length of the slice in jiffies.
     pub allocated_slice: u64,
-    /// Number of requests in this slice.
+    /// Number of requests dispatched in the slice.
     pub slice_dispatch: u64,
-    /// Jiffies left of a slice that was cut short; negative for an overrun.
+    /// Jiffies left from a slice that was cut short; negative after an overrun.
     pub slice_resid: i64,
-    /// One bit for each of the last 32 requests: set if far (rotational) or small (not rotational).
+    /// One bit for each of the last 32 requests. Rotational device: 1 if the request was far from
+    /// the one before. Other device: 1 if the request was small.
     pub seek_history: u32,
-    /// End of its last request; 0 if there was none.
+    /// End sector of the last request; 0 if there was none.
     pub last_pos: Sector,
-    /// The queue its contexts move to at their next request.
+    /// The queue that the contexts will use from their next request on.
     pub merge_to: Option<u32>,
-    /// It is on a service tree.
+    /// True if the queue is on a service tree.
     pub busy: bool,
-    /// Worth idling for.
+    /// True if the device should idle for the queue.
     pub idle_window: bool,
-    /// No request of this slice has completed yet.
+    /// True until the first request of the slice completes.
     pub slice_new: bool,
-    /// The device idles for it.
+    /// True while the device idles for the queue.
     pub wait_request: bool,
-    /// Its slice was extended until its next request arrives.
+    /// True if the slice was extended until the next request arrives.
     pub wait_busy: bool,
-    /// A request arrived while the disk idled: dispatch it.
+    /// True if a request arrived while the disk idled, so that the queue must dispatch.
     pub must_dispatch: bool,
-    /// may_queue answered MUST in this slice.
+    /// True if may_queue returned MUST in this slice.
     pub must_alloc_slice: bool,
-    /// The fifo was checked in this slice.
+    /// True if the FIFO was checked in this slice.
     pub fifo_checked: bool,
-    /// Class and level must be read again.
+    /// True if the class and level must be read again.
     pub prio_changed: bool,
-    /// It once had 4 requests queued: idle for it although it is seeky.
+    /// True if the queue once held 4 requests. CFQ idles for such a queue even if it is seeky.
     pub deep: bool,
-    /// Several processes share it.
+    /// True if several processes share the queue.
     pub coop: bool,
-    /// They no longer work close together.
+    /// True if the processes that share the queue work in different areas, so that it must be
+    /// split.
     pub split_coop: bool,
 }
 
-/// Seeky: more than this many of the last 32 requests were far (or, without rotation, small).
+/// A queue is seeky if more than this many of its last 32 requests were far (on a device without
+/// rotation: small).
 const SEEKY_MORE_THAN: u32 = 4;
 
 impl Queue {
@@ -136,7 +139,7 @@ impl Queue {
             split_coop: false,
         }
     }
-    /// The workload type.
+    /// Returns the workload type.
     #[inline]
     pub fn kind(&self) -> Kind {
         match (self.sync, self.idle_window) {
@@ -145,33 +148,33 @@ impl Queue {
             (true, true) => Kind::Sync,
         }
     }
-    /// Whether the queue is seeky.
+    /// Returns true if the queue is seeky.
     #[inline]
     pub fn seeky(&self) -> bool {
         self.seek_history.count_ones() > SEEKY_MORE_THAN
     }
-    /// Whether it is of the IDLE class.
+    /// Returns true if the queue is of the IDLE class.
     #[inline]
     pub fn is_idle(&self) -> bool {
         self.class == Class::Idle
     }
-    /// Whether it is of the RT class.
+    /// Returns true if the queue is of the RT class.
     #[inline]
     pub fn is_rt(&self) -> bool {
         self.class == Class::Rt
     }
-    /// `cfq_slice_used`: whether the slice is over.
+    /// `cfq_slice_used`: returns true if the slice is over.
     #[inline]
     pub fn slice_used(&self, now: u64) -> bool {
         !self.slice_new && now >= self.slice_end
     }
-    /// Number of contexts that use it, now or after a merge.
+    /// Returns the number of contexts that use the queue, or will use it after a planned merge.
     pub fn process_refs(&self) -> u32 {
         self.refs - self.allocated
     }
 }
 
-/// Number of shared async queues: 8 of RT, 8 of BE, one of IDLE.
+/// Number of shared async queues: 8 of class RT, 8 of class BE, one of class IDLE.
 pub(super) const ASYNC_QUEUES: usize = 17;
 
 pub(super) fn async_slot(prio: IoPrio) -> usize {
@@ -192,13 +195,13 @@ impl Cfq {
         &mut self.queues[i as usize]
     }
 
-    /// The queue of a request inside CFQ.
+    /// Returns the queue that contains request `rq`.
     #[inline]
     pub(super) fn queue_of(&self, rq: RqId) -> u32 {
         self.tables.own[rq].queue
     }
 
-    /// The better of two requests of a queue for a head at `pos`.
+    /// Returns the better of two requests of a queue for a head at `pos`.
     #[inline]
     pub(super) fn choose(
         &self,
@@ -213,14 +216,14 @@ impl Cfq {
         };
         numbers::choose(&cx.rqs, &self.set, by, r1, r2)
     }
-    /// `cfq_find_next_rq`: the request that follows `rq`, which is still queued.
+    /// `cfq_find_next_rq`: returns the best request to follow `rq`, which is still queued.
     #[inline]
     pub(super) fn find_next(&self, cx: &Cx, q: u32, rq: RqId) -> Option<RqId> {
         let (next, prev) = self.tables.around(&self.queue(q).held, rq);
         self.choose(cx, next, prev, cx.rqs[rq].sector)
     }
 
-    /// `cfq_init_prio_data`: reads class and level of `q` from `ioc` if that is due.
+    /// `cfq_init_prio_data`: reads the class and level of `q` from `ioc`, if they changed.
     pub(super) fn apply_prio(&mut self, cx: &Cx, q: u32, ioc: IocId) {
         if !self.queue(q).prio_changed {
             return;
@@ -238,7 +241,7 @@ impl Cfq {
         x.prio_changed = false;
     }
 
-    /// A queue and its owner, for reasons.
+    /// Returns a reference to queue `q` and its owner, for the text of a decision.
     pub(super) fn of(&self, q: u32) -> About {
         About::queue(q, self.queues[q as usize].pid)
     }
@@ -263,12 +266,13 @@ impl Cfq {
         i
     }
 
-    /// `cfq_get_queue`: the shared async queue for `ioc`; takes a reference. If this allocates a
-    /// queue, the submitter's group is created too, although async queues belong to the root group.
+    /// `cfq_get_queue`: returns the shared async queue for `ioc` and takes a reference to it. If a
+    /// queue is allocated, the group of the submitter is created too, although async queues belong
+    /// to the root group.
     fn async_queue(&mut self, cx: &Cx, ioc: IocId, cgroup: CgroupId) -> u32 {
         let c = cx.iocs.get(ioc);
         let prio = match self.version {
-            // A task without ioprio shares BE 4, whatever its nice value.
+            // A task without ioprio uses the queue of BE level 4, whatever its nice value is.
             Version::V4_0 | Version::V4_4 => {
                 let seen = self.ctx.get(ioc).map_or(IoPrio::NONE, |x| x.ioprio);
                 if seen.class == Class::None {
@@ -288,7 +292,7 @@ impl Cfq {
         }
         let q = match (self.async_queues[slot], self.ctx.queue(ioc, false)) {
             (Some(q), _) => q,
-            // The slot is empty: store the queue that the context already has there as well.
+            // The table entry is empty: store the queue that the context already has.
             (None, Some(old)) => old,
             (None, None) => self.new_queue(cx, false, ROOT, ioc),
         };
@@ -300,8 +304,8 @@ impl Cfq {
         q
     }
 
-    /// `check_blkcg_changed`: notices changes of cgroup and (`check_ioprio_changed`) ioprio since
-    /// the context's last request.
+    /// `check_blkcg_changed`: applies changes of the cgroup and (`check_ioprio_changed`) of the
+    /// ioprio since the context's last request.
     fn notice_changes(&mut self, cx: &mut Cx, ioc: IocId, cgroup: CgroupId) {
         let c = cx.iocs.get(ioc);
         let (prio_gen, ioprio) = (c.prio_gen, c.ioprio);
@@ -317,7 +321,7 @@ impl Cfq {
                     About::ioc(ioc).says("{who} moved to another group: new queue")
                 });
                 self.ctx.at(ioc).queue[1] = NONE;
-                // The kernel forgets the references of a planned merge here and leaks them.
+                // The kernel loses the references of a planned merge here and never drops them.
                 self.drop_merge_chain(cx, x.queue[1]);
                 self.put(cx, x.queue[1]);
             }
@@ -336,7 +340,8 @@ impl Cfq {
         }
     }
 
-    /// `cfq_set_request`: assigns a queue to a new request; queues are split and merged here.
+    /// `cfq_set_request`: gives a new request its queue. Splits a shared queue or follows a planned
+    /// merge.
     pub(super) fn set_request(&mut self, cx: &mut Cx, rq: RqId) {
         let (ioc, sync) = (cx.rqs[rq].ioc, cx.rqs[rq].sync);
         let cgroup = cx.iocs.get(ioc).cgroup;
@@ -380,7 +385,7 @@ impl Cfq {
         self.tables.own.at(rq.idx()).queue = q;
     }
 
-    /// `cfq_put_request`: the request is freed.
+    /// `cfq_put_request`: drops the reference of a request that is freed.
     pub(super) fn put_request(&mut self, cx: &mut Cx, rq: RqId) {
         let q = self.queue_of(rq);
         if q == NONE {
@@ -391,7 +396,7 @@ impl Cfq {
         self.put(cx, q);
     }
 
-    /// `cfq_put_queue`: drops a reference; the last one frees the queue.
+    /// `cfq_put_queue`: drops a reference to `q`, and frees `q` if it was the last one.
     pub(super) fn put(&mut self, cx: &mut Cx, q: u32) {
         let x = self.queue_mut(q);
         x.refs -= 1;
@@ -404,7 +409,7 @@ impl Cfq {
         );
         if self.active == Some(q) {
             cx.why(rules::LAST_USER_GONE, || {
-                self.of(q).says("{who} has lost its last user")
+                self.of(q).says("nothing refers to {who} any more")
             });
             self.expire(cx, q, false);
             self.kick(cx);
@@ -415,7 +420,7 @@ impl Cfq {
         self.put_group(group);
     }
 
-    /// `cfq_exit_cfqq`: the last task of a context has exited.
+    /// `cfq_exit_cfqq`: releases the queues of a context whose last task has exited.
     pub(super) fn exit(&mut self, cx: &mut Cx, ioc: IocId) {
         for kind in [0, 1] {
             let q = std::mem::replace(&mut self.ctx.at(ioc).queue[kind], NONE);

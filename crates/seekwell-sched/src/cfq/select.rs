@@ -1,4 +1,4 @@
-//! 3.4 and 4.0: the choice of the queue and its request, and when a queue must hold back.
+//! 3.4 and later: chooses the queue and the request, and decides when a queue must wait.
 
 use super::Cfq;
 use super::groups::{Rank, TreeId};
@@ -7,34 +7,34 @@ use super::rules;
 use crate::cx::{Cx, Emit};
 use seekwell_core::{RqId, Rule};
 
-/// A workload slice lasts at least this long, jiffies.
+/// Shortest service of a workload, in jiffies.
 const WORKLOAD_SLICE_MIN: u64 = 2;
 
-/// The workload being served: group, class and type, and its end.
+/// The workload in service: a group, a class, a type and the end of its service.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Serving {
-    /// Group.
+    /// Index of the group.
     pub group: u32,
-    /// Class.
+    /// Class in service.
     pub rank: Rank,
-    /// Type.
+    /// Workload type in service.
     pub kind: Kind,
-    /// The jiffy after which a new type is chosen.
+    /// The jiffy after which a new workload is chosen.
     pub expires: u64,
 }
 
-/// What `select` decides about the active queue.
+/// The decision about the active queue.
 enum Verdict {
-    /// It dispatches.
+    /// The active queue dispatches.
     Keep,
-    /// Nothing is dispatched: wait for this queue.
+    /// Nothing is dispatched, because the disk waits for the active queue.
     Wait,
-    /// Its slice is over. Contains the next queue if it was chosen already.
+    /// The slice of the active queue is over. Contains the next queue if it is already chosen.
     Expire(Option<u32>),
 }
 
 impl Cfq {
-    /// `cfq_should_idle`: whether the device waits for the next request of `q`.
+    /// `cfq_should_idle`: returns true if the device should idle for the next request of `q`.
     pub(super) fn should_idle(&self, cx: &Cx, q: u32) -> bool {
         let x = self.queue(q);
         if self.set.slice_idle_j == 0 || x.is_idle() {
@@ -49,7 +49,8 @@ impl Cfq {
         x.sync && g.count(id) == 1 && !g.tree(id).think.big(self.set.slice_idle_j)
     }
 
-    /// `__cfq_set_active_queue`: makes `q` (or no queue) active and starts its slice.
+    /// `__cfq_set_active_queue`: makes `q` active and starts its slice. With `None`, no queue is
+    /// active.
     pub(super) fn activate_queue(&mut self, cx: &mut Cx, q: Option<u32>) {
         self.active = q;
         let Some(q) = q else { return };
@@ -68,8 +69,8 @@ impl Cfq {
         cx.disarm(super::IDLE_TIMER);
     }
 
-    /// `__cfq_slice_expired`: ends the slice of `q`. With `timed_out`, the rest or the overrun is
-    /// saved.
+    /// `__cfq_slice_expired`: ends the slice of `q`. If `timed_out`, saves the rest or the overrun
+    /// of the slice.
     pub(super) fn expire(&mut self, cx: &mut Cx, q: u32, timed_out: bool) {
         let now = cx.jiffies();
         if self.queue(q).wait_request {
@@ -106,8 +107,8 @@ impl Cfq {
         self.ctx.deactivate();
     }
 
-    /// `cfq_select_queue`: the queue to dispatch from, which becomes active. `None` if nothing may
-    /// be dispatched.
+    /// `cfq_select_queue`: returns the queue to dispatch from and makes it active. Returns `None`
+    /// if nothing may be dispatched.
     fn select(&mut self, cx: &mut Cx) -> Option<u32> {
         let chosen = match self.active {
             None => None,
@@ -140,7 +141,8 @@ impl Cfq {
         q
     }
 
-    /// `cfq_select_queue`: decides about the active queue; the first match counts.
+    /// `cfq_select_queue`: decides about the active queue `a`. The first condition that holds
+    /// decides.
     fn judge(&mut self, cx: &mut Cx, a: u32) -> Verdict {
         let now = cx.jiffies();
         let x = self.queue(a);
@@ -160,7 +162,7 @@ impl Cfq {
             if alone && empty && x.dispatched > 0 && self.should_idle(cx, a) {
                 cx.why(rules::LAST_OF_GROUP, || {
                     self.of(a)
-                        .says("slice over, but its group would lose its place")
+                        .says("the slice of {who} is over, but its group would lose its place")
                 });
                 return Verdict::Wait;
             }
@@ -186,13 +188,14 @@ impl Cfq {
             return Verdict::Wait;
         }
         let x = self.queue_mut(a);
-        // The remaining time wraps around once the slice is over, as the kernel's does.
+        // After the end of the slice the remaining time wraps around, as in the kernel.
         let early = x.slice_end.wrapping_sub(now) > now.wrapping_sub(x.slice_start);
         if x.seeky() && x.idle_window && (x.slice_new || early) {
             x.deep = false;
             x.idle_window = false;
             cx.why(rules::DEEP_SEEKY_OUTRUN, || {
-                self.of(a).says("the device outruns a deep seeky queue")
+                self.of(a)
+                    .says("the device empties the seeky queue of {who} quickly")
             });
         }
         if self.queue(a).dispatched > 0 && self.should_idle(cx, a) {
@@ -205,8 +208,8 @@ impl Cfq {
         self.group_idle(cx, a, rules::NOT_WORTH_IDLING)
     }
 
-    /// `cfq_select_queue` (`check_group_idle`): the check before the active queue gives up the
-    /// disk.
+    /// `cfq_select_queue` (`check_group_idle`): decides whether the disk waits for the group of
+    /// `a`, before `a` gives up the disk.
     fn group_idle(&self, cx: &mut Cx, a: u32, rule: &'static Rule) -> Verdict {
         let limit = self.set.group_idle_j;
         let g = self.group(self.queue(a).group);
@@ -217,12 +220,12 @@ impl Cfq {
             });
             return Verdict::Wait;
         }
-        cx.why(rule, || self.of(a).says("{who} gives the disk away"));
+        cx.why(rule, || self.of(a).says("{who} gives up the disk"));
         Verdict::Expire(None)
     }
 
-    /// `choose_wl_class_and_type`: class and type to serve in the first group. `None` if no queue
-    /// has a request.
+    /// `choose_wl_class_and_type`: chooses the group, class and type to serve. Returns `None` if no
+    /// queue has a request.
     fn choose_workload(&mut self, cx: &mut Cx) -> Option<()> {
         let now = cx.jiffies();
         let Some(group) = self.first_group() else {
@@ -263,8 +266,8 @@ impl Cfq {
         Some(())
     }
 
-    /// `choose_wl_class_and_type`: the type whose first queue has the lowest key, and the length of
-    /// its service.
+    /// `choose_wl_class_and_type`: chooses the type whose first queue has the lowest key, and the
+    /// length of its service.
     fn new_workload(&mut self, cx: &mut Cx, group: u32) {
         let rank = self.serving.rank;
         let mut best: Option<(i64, Kind)> = None;
@@ -296,7 +299,8 @@ impl Cfq {
         });
     }
 
-    /// `cfq_dispatch_requests`: dispatches one request, or with `force` all requests.
+    /// `cfq_dispatch_requests`: dispatches at most one request. With `force`, dispatches all
+    /// requests. Returns the number dispatched.
     pub(super) fn dispatch_requests(&mut self, cx: &mut Cx, force: bool) -> u32 {
         if self.busy == 0 {
             return 0;
@@ -326,7 +330,8 @@ impl Cfq {
         1
     }
 
-    /// `cfq_check_fifo`: the oldest request if it has expired; checked once per slice.
+    /// `cfq_check_fifo`: returns the oldest request if it has expired. Each slice makes this check
+    /// once.
     fn expired_head(&mut self, cx: &mut Cx, q: u32) -> Option<RqId> {
         let x = self.queue_mut(q);
         if x.fifo_checked {
@@ -345,7 +350,7 @@ impl Cfq {
         Some(head)
     }
 
-    /// `cfq_dispatch_insert`: moves `rq` to the dispatch list.
+    /// `cfq_dispatch_insert`: moves `rq` from its queue to the dispatch list.
     fn move_request(&mut self, cx: &mut Cx, rq: RqId) {
         let q = self.queue_of(rq);
         let next = self.find_next(cx, q, rq);
@@ -359,7 +364,7 @@ impl Cfq {
         cx.emit(rq, Emit::Sorted);
     }
 
-    /// `cfq_may_dispatch`: whether the chosen queue may have one more request in flight.
+    /// `cfq_may_dispatch`: returns true if the chosen queue may have one more request in flight.
     fn may_dispatch(&self, cx: &mut Cx, q: u32) -> bool {
         let x = self.queue(q);
         if self.in_flight[0] > 0 && self.should_idle(cx, q) {
@@ -414,7 +419,8 @@ impl Cfq {
         dispatched < limit
     }
 
-    /// `cfq_forced_dispatch`: dispatches all requests, queue by queue.
+    /// `cfq_forced_dispatch`: dispatches all requests, one queue after another. Returns their
+    /// number.
     fn drain(&mut self, cx: &mut Cx) -> u32 {
         if let Some(a) = self.active {
             self.expire(cx, a, false);

@@ -1,28 +1,29 @@
-//! The requests of a queue by sector and by age: two intrusive orders over shared tables.
+//! The requests of a queue, sorted by sector and by age. Both orders are intrusive and use shared
+//! tables.
 
 use seekwell_core::{Links, List, Nodes, RqId, Sector, Side, Tree};
 
-/// No queue.
+/// Index that stands for no queue.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// The requests one queue holds.
+/// The requests that one queue holds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Held {
-    /// Sorted by start sector; equal sectors keep insertion order.
+    /// Requests sorted by start sector. Requests with equal sectors keep the order of insertion.
     pub sorted: Tree,
-    /// In order of age.
+    /// Requests in order of age.
     pub fifo: List,
-    /// The request that goes next.
+    /// The request that the queue dispatches next.
     pub next: Option<RqId>,
 }
 
 impl Held {
-    /// Whether there is no request.
+    /// Returns true if the queue holds no request.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.sorted.is_empty()
     }
-    /// Number of requests held.
+    /// Returns the number of requests held.
     #[inline]
     pub fn len(&self) -> u32 {
         self.sorted.len() as u32
@@ -32,7 +33,7 @@ impl Held {
 /// CFQ's data for a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Own {
-    /// Its queue.
+    /// The queue that contains the request.
     pub queue: u32,
     /// From this jiffy on the request goes first.
     pub deadline_j: u64,
@@ -47,20 +48,20 @@ impl Default for Own {
     }
 }
 
-/// The tables behind all [`Held`]s of a scheduler.
+/// Tables that all [`Held`]s of a scheduler share.
 #[derive(Debug, Default)]
 pub(super) struct Tables {
     /// Nodes of the sector trees.
     pub nodes: Nodes<Sector>,
-    /// Links of the fifos.
+    /// Links of the FIFOs.
     pub links: Links,
-    /// Data per request.
+    /// CFQ's data for each request.
     pub own: Side<Own>,
 }
 
 impl Tables {
-    /// Neighbours of `rq`, the candidates for the next request: its successor (for the highest
-    /// request, the lowest one, unless that is `rq`) and its predecessor.
+    /// Returns the candidates for the request that follows `rq`: its successor and its predecessor.
+    /// The successor of the highest request is the lowest request, unless that is `rq`.
     #[inline]
     pub fn around(&self, held: &Held, rq: RqId) -> (Option<RqId>, Option<RqId>) {
         let next = self
@@ -75,7 +76,7 @@ impl Tables {
         self.nodes.remove(&mut held.sorted, rq.0);
         self.links.remove(&mut held.fifo, rq.0);
     }
-    /// Invariants of one queue's orders.
+    /// Checks the invariants of both orders of one queue.
     pub fn check(&self, held: &Held, queue: u32) {
         assert_eq!(
             held.sorted.len(),

@@ -1,4 +1,4 @@
-//! Rules that a dispatch order does not show: tunables, choices, sweeps, detection.
+//! Tests of rules that a dispatch order does not show: tunables, choices, sweeps, detection.
 
 use super::numbers::{Choice, choose};
 use super::tunables::Settings;
@@ -52,8 +52,8 @@ fn defaults_are_the_formulas_of_hz() {
     assert_eq!(shown(Version::V2_6_24, 1000, "low_latency"), None);
 }
 
-/// Section 10, "SSD": from 4.2 on slice_idle is 0 by default, so that CFQ counts requests instead
-/// of time. The wait for the last queue of a group stays.
+/// Since 4.2 slice_idle is 0 on flash by default, so that CFQ counts requests instead of time. The
+/// wait for the last queue of a group stays.
 #[test]
 fn from_4_2_on_flash_is_not_idled_for_by_default() {
     for (version, rotational, slice_idle) in [
@@ -67,7 +67,7 @@ fn from_4_2_on_flash_is_not_idled_for_by_default() {
         assert_eq!(cfq.show(&cx, "slice_idle").as_deref(), Some(slice_idle));
         assert_eq!(cfq.show(&cx, "group_idle").as_deref(), Some("8"));
         assert_eq!(cfq.iops_mode(), slice_idle == "0");
-        // Only the default differs: with slice_idle set to 8 it behaves like 4.0.
+        // Only the default differs. With slice_idle set to 8, the version behaves like 4.0.
         cfq.store(&mut cx, "slice_idle", "8").unwrap();
         assert!(!cfq.iops_mode());
     }
@@ -105,7 +105,7 @@ fn levels_scale_slices_and_limits() {
     assert_eq!(limits, [32, 28, 24, 20, 16, 12, 8, 4]);
 }
 
-/// A block layer reduced to the calls that a scheduler sees.
+/// A minimal block layer that makes the calls of the `Scheduler` trait.
 struct Bench<S> {
     cx: Cx,
     s: S,
@@ -265,7 +265,7 @@ fn shares_of_nested_groups_are_products() {
                 b.s.group_for(&b.cx, CgroupId(who as u32 + 1))
             })
             .collect();
-        // A share is computed when a group enters the tree, so all groups enter again.
+        // A group's fraction is computed when the group enters the tree, so all groups enter again.
         for g in &groups {
             b.s.leave(*g);
             b.s.enter(*g);
@@ -312,7 +312,8 @@ fn level_0_has_eight_turns_to_one_of_level_7() {
     let cx = cx(Version::V2_6_18, 1000);
     let s = Cfq18::new(&cx);
     let mut b = Bench::new(cx, s, &prios);
-    // Each process has one request at a time, and issues the next when that completes.
+    // Each process has one request at a time. It issues the next request when that request
+    // completes.
     let mut turns = Vec::new();
     for who in 0..8 {
         b.insert(who, 1_000_000 * who as u64);

@@ -1,33 +1,33 @@
-//! The files under `iosched/`: names, formulas of the defaults, clamping and rounding.
+//! The files in `iosched/`: names, formulas of the defaults, limits and rounding.
 
 use super::Version;
 use crate::cx::Cx;
 use crate::tunable::{Kind, StoreError, Tunable, UINT_MAX, legacy_int};
 
-/// Values of the tunables; times in jiffies, as in the kernel.
+/// Values of the tunables. Times are in jiffies, as in the kernel.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
-    /// Requests of one queue in the driver (3.x) or per dispatch round (2.6).
+    /// Maximum number of requests of one queue in the driver (3.x), or per dispatch round (2.6).
     pub quantum: u64,
-    /// Jiffies after which the oldest request goes first: `[async, sync]`.
+    /// Age in jiffies at which the oldest request goes first: `[async, sync]`.
     pub fifo_expire_j: [u64; 2],
-    /// Requests up to this many KiB behind the head are still compared.
+    /// Largest distance behind the head, in KiB, at which a request is still compared.
     pub back_seek_max_kib: u64,
-    /// Weight of a backward distance.
+    /// Factor on a backward distance.
     pub back_seek_penalty: u64,
-    /// Base slice in jiffies: `[async, sync]`.
+    /// Base length of a slice in jiffies: `[async, sync]`.
     pub slice_j: [u64; 2],
-    /// Base of the request limit of an async slice.
+    /// Base of the number of requests allowed in an async slice.
     pub slice_async_rq: u64,
-    /// Idle wait of a queue, jiffies.
+    /// How long the device idles for a queue, in jiffies.
     pub slice_idle_j: u64,
-    /// Idle wait for the last queue of a group, jiffies.
+    /// How long the device idles for the last queue of a group, in jiffies.
     pub group_idle_j: u64,
-    /// Slice scaling and async ramp.
+    /// True if slices are scaled and async requests start slowly.
     pub low_latency: bool,
-    /// A round of a class should fit in this time, jiffies.
+    /// Target length of one round of all queues of a class, in jiffies.
     pub target_latency_j: u64,
-    /// 2.6.18: stored, never used.
+    /// Value of `queued`, which 2.6.18 stores but never uses.
     queued: u64,
     tunables: &'static [Tunable],
 }
@@ -66,15 +66,16 @@ const QUANTUM: Tunable = count(
     "requests",
     "8",
     1,
-    "Requests one queue may have in the driver while others wait (half of it late in a slice). \
-     Raise it for arrays; a large value lets one process flood the device.",
+    "Number of requests that one queue may have in the driver while others wait (half as many late \
+     in a slice). Raise it for arrays; a large value lets one process flood the device.",
 );
 const QUANTUM_2_6: Tunable = count(
     "quantum",
     "requests",
     "4",
     1,
-    "Requests moved to the dispatch list in one round. Larger: fuller queues, slower preemption.",
+    "Number of requests that one round moves to the dispatch list. Larger: the device has more \
+     requests, but preemption takes effect later.",
 );
 const QUEUED: Tunable = count(
     "queued",
@@ -95,7 +96,7 @@ const FIFO_EXPIRE_ASYNC: Tunable = ms(
     "fifo_expire_async",
     "250",
     1,
-    "Age at which the oldest async request of a queue goes first; looked at once per slice.",
+    "Age at which the oldest async request of a queue goes first. It is checked once per slice.",
 );
 const BACK_SEEK_MAX: Tunable = count(
     "back_seek_max",
@@ -110,7 +111,7 @@ const BACK_SEEK_PENALTY: Tunable = count(
     "factor",
     "2",
     1,
-    "Weight of a backward distance against a forward one.",
+    "Factor by which a backward distance counts more than a forward distance.",
 );
 const SLICE_SYNC: Tunable = ms(
     "slice_sync",
@@ -130,17 +131,18 @@ const SLICE_ASYNC_RQ: Tunable = count(
     "requests",
     "2",
     1,
-    "Base of the number of requests an async slice may hold while others wait (16 at level 4).",
+    "Base of the number of requests in an async slice while other queues wait (2 gives 16 requests \
+     at level 4).",
 );
 const SLICE_IDLE: Tunable = ms(
     "slice_idle",
     "8",
     0,
     "How long the device idles for the next request of the active process. 0: no idling; in 3.x \
-     CFQ then also counts requests instead of time where the device queues. Set 0 on arrays and \
-     fast devices.",
+     CFQ then also counts requests instead of time, if the device queues commands. Set 0 on arrays \
+     and fast devices.",
 );
-/// The tunable of 4.2 and later.
+/// `slice_idle` of 4.2 and later, whose default depends on the device.
 const SLICE_IDLE_BY_DEVICE: Tunable = Tunable {
     default: "8 (flash 0)",
     ..SLICE_IDLE
@@ -158,8 +160,9 @@ const LOW_LATENCY: Tunable = Tunable {
     default: "1",
     min: 0,
     max: 1,
-    help: "Shrink slices so that one round of all queues fits target_latency, and let async \
-           requests ramp up slowly after a slow sync request. 0: throughput first.",
+    help: "Shorten slices so that one round of all queues takes at most target_latency, and let \
+           the number of async requests grow slowly after a slow sync request. 0: more throughput, \
+           longer latency.",
 };
 const TARGET_LATENCY: Tunable = ms(
     "target_latency",
@@ -221,7 +224,7 @@ const TUNABLES_4_4: &[Tunable] = &[
     TARGET_LATENCY,
 ];
 
-/// The files of a version.
+/// Returns the tunables of a version.
 pub(super) const fn tunables(version: Version) -> &'static [Tunable] {
     match version {
         Version::V2_6_18 => TUNABLES_2_6_18,
@@ -235,7 +238,7 @@ const SYNC: usize = 1;
 const ASYNC: usize = 0;
 
 impl Settings {
-    /// The defaults, by the kernel's formulas with HZ.
+    /// Returns the defaults, by the kernel's formulas with HZ.
     pub fn new(cx: &Cx, version: Version) -> Self {
         let hz = cx.hz();
         Settings {
@@ -257,7 +260,7 @@ impl Settings {
         }
     }
 
-    /// The version's files.
+    /// Returns the tunables of this version.
     pub fn tunables(&self) -> &'static [Tunable] {
         self.tunables
     }
@@ -280,7 +283,7 @@ impl Settings {
         })
     }
 
-    /// Reads a tunable as sysfs prints it.
+    /// Returns the value of a tunable as sysfs prints it; `None` if there is no such tunable.
     pub fn show(&self, cx: &Cx, name: &str) -> Option<String> {
         let t = self.tunables.iter().find(|t| t.name == name)?;
         if t.kind == Kind::Bool {
@@ -293,8 +296,8 @@ impl Settings {
         })
     }
 
-    /// Writes a tunable as sysfs does: a decimal prefix, clamped; milliseconds are rounded up to
-    /// jiffies.
+    /// Stores a tunable as sysfs does. The value is the decimal prefix of `text`, limited to the
+    /// range of the tunable. Milliseconds are rounded up to jiffies.
     pub fn store(&mut self, cx: &Cx, name: &str, text: &str) -> Result<(), StoreError> {
         let Some(t) = self.tunables.iter().find(|t| t.name == name) else {
             return Err(StoreError::unknown(name));
@@ -315,13 +318,13 @@ impl Settings {
         Ok(())
     }
 
-    /// `cfq_prio_slice`: the slice of a queue by its level, jiffies.
+    /// `cfq_prio_slice`: returns the slice of a queue from its level, in jiffies.
     #[inline]
     pub fn prio_slice_j(&self, sync: bool, level: u8) -> u64 {
         let base = self.slice_j[sync as usize] as i64;
         (base + base / 5 * (4 - i64::from(level))) as u64
     }
-    /// `cfq_prio_to_maxrq`: the number of requests allowed in an async slice.
+    /// `cfq_prio_to_maxrq`: returns the number of requests allowed in an async slice.
     #[inline]
     pub fn max_requests(&self, level: u8) -> u64 {
         2 * self.slice_async_rq * (8 - u64::from(level))

@@ -1,4 +1,4 @@
-//! Groups of 3.4 and 4.0: creation, removal, and weights (flat in 3.4, hierarchical in 4.0).
+//! Groups of 3.4 and later: creation, removal and weights (flat in 3.4, hierarchical since 4.0).
 
 use super::groups::{Group, ROOT};
 use super::numbers::ThinkTime;
@@ -6,15 +6,15 @@ use super::{Cfq, Version};
 use crate::cx::Cx;
 use seekwell_core::CgroupId;
 
-/// Fixed point of virtual disk time and shares: 12 bits.
+/// Number of fraction bits of a virtual disk time and of a fraction of the disk.
 pub(super) const SERVICE_SHIFT: u32 = 12;
-/// Weight of a group without a configured weight.
+/// Weight of a group whose cgroup has no configured weight.
 pub(super) const WEIGHT_DEFAULT: u64 = 500;
 /// Weight of the root group.
 const WEIGHT_ROOT: u64 = 1000;
 
 impl Cfq {
-    /// Weight and leaf weight from the controller's files; 10 to 1000.
+    /// Returns the weight and leaf weight of a cgroup from the controller's files; 10 to 1000.
     pub(super) fn weights(cx: &Cx, cgroup: CgroupId) -> (u64, u64) {
         let root = cgroup == CgroupId::ROOT;
         let default = if root { WEIGHT_ROOT } else { WEIGHT_DEFAULT };
@@ -28,7 +28,7 @@ impl Cfq {
         (weight, leaf)
     }
 
-    /// Creates the root group, once.
+    /// Creates the root group. Runs once.
     pub(super) fn make_root(&mut self, cx: &Cx) {
         let now = cx.jiffies();
         let mut root = Group::new(CgroupId::ROOT, None, now);
@@ -40,7 +40,7 @@ impl Cfq {
         self.groups.push(root);
     }
 
-    /// The group of a cgroup; created if needed (in 4.0 with its ancestors).
+    /// Returns the group of a cgroup. Creates the group if needed (since 4.0 also its ancestors).
     pub(super) fn group_for(&mut self, cx: &Cx, cgroup: CgroupId) -> u32 {
         if cgroup == CgroupId::ROOT {
             return ROOT;
@@ -77,7 +77,8 @@ impl Cfq {
         Some(i as u32)
     }
 
-    /// A queue of `group` was freed. Frees the group too if its cgroup is gone.
+    /// Drops the reference of a freed queue or child to `group`. Frees the group if its cgroup was
+    /// removed.
     pub(super) fn put_group(&mut self, group: u32) {
         let g = self.group_mut(group);
         g.refs -= 1;
@@ -96,7 +97,7 @@ impl Cfq {
         }
     }
 
-    /// A cgroup's weight was written; it takes effect at the next entry into the tree.
+    /// Stores a new weight of a cgroup. It takes effect when the group next enters the tree.
     pub(super) fn reweigh(&mut self, cx: &Cx, cgroup: CgroupId) {
         if let Some(i) = self.find_group(cgroup) {
             let (weight, leaf) = Self::weights(cx, cgroup);
@@ -105,7 +106,7 @@ impl Cfq {
         }
     }
 
-    /// A cgroup was removed.
+    /// Marks the group of a removed cgroup, and frees the group if nothing refers to it.
     pub(super) fn offline(&mut self, cgroup: CgroupId) {
         if cgroup != CgroupId::ROOT
             && let Some(i) = self.find_group(cgroup)
@@ -115,8 +116,8 @@ impl Cfq {
         }
     }
 
-    /// `cfq_group_service_tree_add`: a group enters the tree of groups. Its pending weights take
-    /// effect and its share is computed.
+    /// `cfq_group_service_tree_add`: inserts a group into the tree of groups. Its pending weights
+    /// take effect, and its fraction of the disk is computed.
     pub(super) fn enter(&mut self, group: u32) {
         let flat = self.version == Version::V3_4;
         let g = self.group_mut(group);
@@ -136,7 +137,7 @@ impl Cfq {
         self.group_nodes.insert(&mut self.group_tree, group, key);
     }
 
-    /// `cfq_group_service_tree_del`: a group leaves the tree of groups.
+    /// `cfq_group_service_tree_del`: removes a group from the tree of groups.
     pub(super) fn leave(&mut self, group: u32) {
         self.group_nodes.remove(&mut self.group_tree, group);
         if self.version == Version::V3_4 {
@@ -146,8 +147,9 @@ impl Cfq {
         }
     }
 
-    /// 4.0: activates ancestors upward until one is active already. The share is then the product
-    /// of the fractions of weights on this path.
+    /// Activates the group and its ancestors, up to the first ancestor that is already active
+    /// (4.0). The group's fraction of the disk is the product of the weight fractions on the path
+    /// to the root.
     pub(super) fn activate_group(&mut self, group: u32) {
         let mut at = group;
         let g = self.group_mut(at);
@@ -193,7 +195,7 @@ impl Cfq {
         }
     }
 
-    /// `cfq_group_slice`: the part of one target latency that a group may use, jiffies.
+    /// `cfq_group_slice`: returns the part of one target latency that a group may use, in jiffies.
     pub(super) fn group_slice(&self, group: u32) -> u64 {
         let g = self.group(group);
         if self.version == Version::V3_4 {

@@ -1,10 +1,11 @@
-//! Kernel releases from 2.6.18 to 7.0, and the model of each. Every notation of a kernel is parsed
-//! here: `--kernel 6.8`, `none-6.8`, `--machine kernel=6.8`.
+//! Kernel releases from 2.6.18 to 7.0, and the model of each release. All forms in which users
+//! write a kernel release are parsed here, for example `--kernel 6.8`, `none-6.8`, `--machine
+//! kernel=6.8`.
 //!
-//! A *version* of a scheduler is named after the kernel whose source its rules come from. An
-//! [`Era`] is a block layer with its page cache and queue limits. A release implies an era, and one
-//! version of each scheduler that it ships: the nearest modelled version ([`table`]). A scheduler
-//! from outside the kernel's tree has its own rules, in the era of the release.
+//! A *version* of a scheduler has the name of the kernel release whose source defines its rules. An
+//! [`Era`] is a block layer with its page cache and queue limits. A release selects an era, and for
+//! each scheduler of that release the nearest version that is modelled ([`table`]). A scheduler
+//! from outside the kernel's tree keeps its own rules, and runs in the era of the release.
 
 mod release;
 mod table;
@@ -16,21 +17,21 @@ use seekwell_core::Era;
 pub use table::UNREAD;
 use table::{IN_TREE, LAYERS, NEWEST, OLDEST, STANDS, Stands};
 
-/// The model of a scheduler in a kernel release.
+/// The version and block layer that model a scheduler in a kernel release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Modelled {
-    /// Its version.
+    /// Name of the scheduler's version.
     pub version: &'static str,
-    /// The block layer around it.
+    /// The block layer in which the scheduler runs.
     pub era: Era,
-    /// The known difference from that release; empty if there is none.
+    /// The known difference between the version and the scheduler of that release; empty if none.
     pub why: &'static str,
 }
 
-/// Whether the release is known.
+/// Checks that the release is modelled.
 ///
 /// # Errors
-/// The reason in words if it is not known.
+/// The reason in words, if the release is too old or too new.
 pub fn known(release: Release) -> Result<(), String> {
     match release {
         r if r < OLDEST => Err(format!(
@@ -43,12 +44,13 @@ pub fn known(release: Release) -> Result<(), String> {
     }
 }
 
-/// The newest known release.
+/// Returns the newest release that is modelled.
 pub const fn newest() -> Release {
     NEWEST
 }
 
-/// The block layer of a release; `None` if the release has no such layer or is not known.
+/// Returns the block layer of a release. Returns `None` if the release has no such layer or is not
+/// modelled.
 pub fn era(release: Release, layer: Layer) -> Option<Era> {
     let row = LAYERS.iter().rfind(|l| l.from <= release)?;
     match layer {
@@ -57,18 +59,18 @@ pub fn era(release: Release, layer: Layer) -> Option<Era> {
     }
 }
 
-/// The page cache and file systems of a release. If the release has two block layers, those of the
-/// single-queue layer, which most disks used at the time.
+/// Returns the page cache and file systems of a release. If the release has two block layers, the
+/// result belongs to the single-queue layer, which most disks used at that time.
 pub fn machine(release: Release) -> Option<Era> {
     era(release, Layer::Legacy).or_else(|| era(release, Layer::Mq))
 }
 
-/// Whether the scheduler was ever in the kernel's own tree.
+/// Returns true if the scheduler was part of the kernel at any time.
 pub fn in_tree(scheduler: &str) -> bool {
     IN_TREE.iter().any(|t| t.scheduler == scheduler)
 }
 
-/// The schedulers that a release ships, in display order.
+/// Returns the schedulers that a release contains, in display order.
 pub fn shipped(release: Release) -> Vec<&'static str> {
     let has = |t: &&table::InTree| t.since <= release && t.gone.is_none_or(|g| release < g);
     IN_TREE.iter().filter(has).map(|t| t.scheduler).collect()
@@ -79,10 +81,10 @@ fn row(scheduler: &str, release: Release) -> Option<&'static Stands> {
     own.rfind(|s| s.from <= release)
 }
 
-/// The model of a scheduler in a release.
+/// Returns the version and block layer that model a scheduler in a release.
 ///
 /// # Errors
-/// The reason in words: the release has no such scheduler, or is not known.
+/// The reason in words: the release has no such scheduler, or is not modelled.
 pub fn modelled(info: &SchedulerInfo, release: Release) -> Result<Modelled, String> {
     known(release)?;
     let name = info.name;
@@ -113,7 +115,7 @@ pub fn modelled(info: &SchedulerInfo, release: Release) -> Result<Modelled, Stri
         });
     }
     // A scheduler from outside the tree is used unchanged. In the single-queue layer, a version
-    // only fits kernels of its own era.
+    // only works with kernels of its own era.
     let own = info.versions.iter().find(|v| v.1 == era);
     let any = info.versions.first().filter(|_| info.layer == Layer::Mq);
     match own.or(any) {
@@ -133,8 +135,8 @@ pub fn modelled(info: &SchedulerInfo, release: Release) -> Result<Modelled, Stri
     }
 }
 
-/// For lists: the versions of a scheduler, the releases that they stand for, and whether the rules
-/// of those releases are the same: `("6.1", "5.14 to 6.1", true)`.
+/// Returns, for each version of a scheduler, the releases that it models and whether their rules
+/// are known to be the same. Example: `("6.1", "5.14 to 6.1", true)`.
 pub fn stands_for(scheduler: &str) -> Vec<(&'static str, String, bool)> {
     let all: Vec<&Stands> = STANDS.iter().filter(|s| s.scheduler == scheduler).collect();
     let end = IN_TREE.iter().find(|t| t.scheduler == scheduler);
@@ -153,7 +155,8 @@ pub fn stands_for(scheduler: &str) -> Vec<(&'static str, String, bool)> {
     out
 }
 
-/// A text such as "5.0 to 5.13", "4.1" or "since 6.17"; `next` is the first release after the span.
+/// Returns a text such as "5.0 to 5.13", "4.1" or "since 6.17". `next` is the first release after
+/// the span.
 fn span(from: Release, next: Option<Release>) -> String {
     match next.map(Release::before) {
         None => format!("since {from}"),

@@ -1,19 +1,19 @@
-//! A kernel release, as people and `uname -r` write it.
+//! A kernel release, as users and `uname -r` write it.
 
 use std::fmt;
 
-/// A release of Linux: `6.8`, `2.6.32`, `5.15.0-91-generic`. From 3.0 on the third number is a
-/// stable update and is ignored here.
+/// A release of Linux, for example `6.8`, `2.6.32` or `5.15.0-91-generic`. Since 3.0 the third
+/// number counts stable updates and is ignored.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Release([u16; 3]);
 
 impl Release {
-    /// The series of a release.
+    /// Returns the release with these numbers. `patch` is ignored since 3.0.
     pub const fn new(major: u16, minor: u16, patch: u16) -> Self {
         Release([major, minor, if major < 3 { patch } else { 0 }])
     }
-    /// Parses `6.8`, `v6.8`, `2.6.32.71` or the output of `uname -r`; `None` if it is not a Linux
-    /// release.
+    /// Parses `6.8`, `v6.8`, `2.6.32.71` or the output of `uname -r`. Returns `None` if the text is
+    /// not a Linux release.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.strip_prefix('v').unwrap_or(text);
         let end = text.find(|c: char| !c.is_ascii_digit() && c != '.');
@@ -31,7 +31,7 @@ impl Release {
             _ => None,
         }
     }
-    /// The series before this one.
+    /// Returns the release before this one.
     pub(super) const fn before(self) -> Release {
         match self.0 {
             [3, 0, _] => Release([2, 6, 39]),

@@ -1,17 +1,19 @@
-//! The models of each kernel release, as data.
+//! The models of each kernel release, as tables.
 //!
-//! The releases at which behaviour changed come from the specifications of the schedulers and the
-//! block layer. Entries marked "change log" are from memory of the kernel's change log.
+//! Each table contains the releases at which behaviour changed. They come from the specifications
+//! of the schedulers and the block layer. Entries marked "change log" were written from memory of
+//! the kernel's change log.
 
 use super::Release;
 use seekwell_core::Era;
 
-/// The block layer and the page cache of a span of releases: from `from` up to the next row.
+/// The block layers of a span of releases: from release `from` to the last release before the next
+/// row.
 pub(super) struct Layers {
     pub from: Release,
-    /// Single-queue layer.
+    /// The single-queue layer, if the releases have it.
     pub legacy: Option<Era>,
-    /// blk-mq.
+    /// The blk-mq layer, if the releases have it.
     pub mq: Option<Era>,
 }
 
@@ -27,18 +29,19 @@ const fn r26(patch: u16) -> Release {
     Release::new(2, 6, patch)
 }
 
-/// The oldest release with a model.
+/// The oldest release that is modelled.
 pub(super) const OLDEST: Release = r26(18);
-/// The newest known release.
+/// The newest release that is modelled.
 pub(super) const NEWEST: Release = r(7, 0);
 /// The first release without the single-queue layer.
 pub(super) const NO_LEGACY: Release = r(5, 0);
 /// The first release with blk-mq.
 pub(super) const FIRST_MQ: Release = r(3, 13);
 
-/// By release. 2.6.22: dirty limits, read-ahead and the trees of CFQ (change log). 2.6.33: groups
-/// of CFQ. 3.19: no cap of requests at 512 KiB. 6.5: writes of a flush bypass the scheduler, plugs
-/// keep their order (change log). 6.16: large folios of ext4. 6.17: requests of 4 MiB.
+/// Layers by release; these changes begin a row. 2.6.22: dirty limits, read-ahead and the trees of
+/// CFQ (change log). 2.6.33: groups of CFQ. 3.19: requests can exceed 512 KiB. 6.5: writes of a
+/// flush bypass the scheduler, and plugs keep their order (change log). 6.16: large folios of ext4.
+/// 6.17: requests of 4 MiB.
 pub(super) const LAYERS: &[Layers] = &[
     layers(r26(18), Some(Era::K2_6_18), None),
     layers(r26(22), Some(Era::K2_6_24), None),
@@ -51,7 +54,8 @@ pub(super) const LAYERS: &[Layers] = &[
     layers(r(6, 17), None, Some(Era::Mq6_18)),
 ];
 
-/// A scheduler of the kernel's own tree: its first release, and the first release without it.
+/// A scheduler of the kernel's own tree: its first release (`since`), and the first release without
+/// it (`gone`).
 pub(super) struct InTree {
     pub scheduler: &'static str,
     pub since: Release,
@@ -66,8 +70,8 @@ const fn in_tree(scheduler: &'static str, since: Release, gone: Option<Release>)
     }
 }
 
-/// The kernels that ship each scheduler. A scheduler that is missing here was never in the kernel's
-/// own tree.
+/// The schedulers that are or were part of the kernel. A scheduler that is missing here was never
+/// part of it.
 pub(super) const IN_TREE: &[InTree] = &[
     in_tree("noop", r26(10), Some(NO_LEGACY)),
     in_tree("deadline", r26(0), Some(NO_LEGACY)),
@@ -79,13 +83,15 @@ pub(super) const IN_TREE: &[InTree] = &[
     in_tree("bfq", r(4, 12), None),
 ];
 
-/// The version that stands for a scheduler from a release on, up to the next row of that scheduler.
+/// The version that models a scheduler in a span of releases: from release `from` to the last
+/// release before the scheduler's next row.
 #[derive(Debug)]
 pub(super) struct Stands {
     pub scheduler: &'static str,
     pub from: Release,
     pub version: &'static str,
-    /// The known difference; empty if the rules are those of the version.
+    /// The known difference between these releases and the version; empty if their rules are the
+    /// same.
     pub why: &'static str,
 }
 
@@ -103,7 +109,7 @@ const fn stands(
     }
 }
 
-/// Nobody has compared the rules of the release with those of the version.
+/// The rules of these releases were not compared with the rules of the version.
 pub const UNREAD: &str = "not compared with that release";
 const BFQ_OLD: &str =
     "bfq changed in most releases until 6.1, and its earlier rules are not modelled";
@@ -111,7 +117,7 @@ const BFQ_SINCE: &str = "the changes of bfq between 6.1 and 6.12 are not known h
 const CFQ_NEW: &str = "cfq was rewritten to nanoseconds in 4.8, and 4.15 changed the preemption \
                        rules";
 
-/// By scheduler, the oldest release first.
+/// Versions by scheduler; the oldest release first.
 pub(super) const STANDS: &[Stands] = &[
     stands("noop", r26(18), "2.6.18", ""),
     stands("noop", r26(19), "2.6.24", ""),
@@ -163,7 +169,7 @@ pub(super) const STANDS: &[Stands] = &[
     stands("none", r(6, 5), "6.12", UNREAD),
     stands("none", r(6, 12), "6.12", ""),
     stands("none", r(6, 17), "6.18", ""),
-    // No classes, no aging, no async_depth until 5.13.
+    // Until 5.13 there are no classes, no aging and no async_depth.
     stands("mq-deadline", r(4, 11), "5.10", UNREAD),
     stands("mq-deadline", r(5, 0), "5.10", ""),
     stands("mq-deadline", r(5, 14), "6.1", ""),

@@ -9,7 +9,8 @@ fn release(text: &str) -> Release {
     Release::parse(text).expect(text)
 }
 
-/// mq-deadline, rule 16: before 5.14 one class and no aging. Rules 14 and 15: pointers up to 6.1.
+/// A release selects the version that models it. For mq-deadline: before 5.14 there is one class
+/// and no aging, and sweeps use pointers up to 6.1.
 #[test]
 fn a_release_is_answered_with_the_version_that_stands_for_it() {
     for (asked, stands) in [
@@ -47,15 +48,15 @@ fn the_block_layer_is_that_of_the_release() {
         ("none-6.16", Era::Mq6_16, "6.16"),
         ("none-6.17", Era::Mq6_18, "6.18"),
         ("bfq-5.15", Era::Mq6_1, "6.1"),
-        // Used unchanged, in the layer of the release.
+        // A scheduler from outside the tree is used unchanged, in the layer of the release.
         ("turns-6.18", Era::Mq6_18, "6.18"),
-        // 3.4 and 2.6.25 have the same rules but not the same layer.
+        // 3.4 and 2.6.25 have the same rules, but not the same block layer.
         ("deadline-2.6.27", Era::K2_6_24, "2.6.27"),
         ("cfq", Era::K4_0, "4.0"),
     ] {
         let found = named(asked).expect(asked);
         assert_eq!((found.era, &*found.stated()), (era, stated), "{asked}");
-        // The stated name finds the same version.
+        // The name that a specification states selects the same version.
         let again = named(&format!("{}-{stated}", found.info.name)).expect(asked);
         assert_eq!((again.version, again.era), (found.version, era), "{asked}");
     }
@@ -96,7 +97,7 @@ fn a_kernel_without_that_scheduler_is_refused_with_what_it_has() {
             ["older than 2.6.18", "oldest that is modelled"],
         ),
         ("none-7.1", ["newer than 7.0", "write 7.0"]),
-        // The scheduler's own version, not a kernel's.
+        // The number is the scheduler's own version, not a kernel release.
         ("adios-3.2.7", ["it has 3.1.9", "3.2.0"]),
     ] {
         assert!(find(asked).is_none(), "{asked}");
@@ -105,7 +106,8 @@ fn a_kernel_without_that_scheduler_is_refused_with_what_it_has() {
     }
 }
 
-/// Every release from 2.6.18 to 7.0 implies an era, and a version of each scheduler it ships.
+/// Every release from 2.6.18 to 7.0 selects an era, and a version of each scheduler that it
+/// contains.
 #[test]
 fn every_release_is_modelled() {
     let old = (18..=39).map(|n| Release::new(2, 6, n));
@@ -130,7 +132,7 @@ fn every_release_is_modelled() {
     assert_eq!(n, 22 + 20 + 21 + 20 + 20 + 1);
 }
 
-/// For a version named after a release, that release implies the version.
+/// If a version has the name of a release, that release selects the version.
 #[test]
 fn the_table_and_the_versions_agree() {
     for info in registry().iter().filter(|s| in_tree(s.name)) {

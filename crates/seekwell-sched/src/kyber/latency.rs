@@ -1,42 +1,43 @@
-//! Kyber's latency histograms: eight buckets of a quarter of the target each, read as percentiles.
+//! Kyber's latency histograms. Each has eight buckets, and a bucket is a quarter of the latency
+//! target wide. Percentiles are read from them.
 
 use crate::cx::Cx;
 
-/// Number of buckets; the first half is within the target.
+/// Number of buckets. The first half of the buckets is within the target.
 const BUCKETS: usize = 8;
-/// The first bucket beyond the target.
+/// Index of the first bucket beyond the target.
 pub const GOOD: u32 = 4;
-/// With this many samples, the histogram may be read before the window ends.
+/// A histogram with this many samples can be read before its window ends.
 const ENOUGH: u64 = 500;
 
-/// The bucket of a latency.
+/// Returns the bucket of a latency, for a latency target.
 pub fn bucket(latency_ns: u64, target_ns: u64) -> usize {
     let quarter = (target_ns / 4).max(1);
     let beyond = latency_ns.saturating_sub(1);
-    // On a disk nearly all latencies take this path, which avoids a division.
+    // On a hard disk nearly all latencies take this path, which avoids a division.
     if beyond >= quarter.saturating_mul(BUCKETS as u64 - 1) {
         return BUCKETS - 1;
     }
     (beyond / quarter) as usize
 }
 
-/// The end of a domain's current window, shared by its two kinds of latency.
+/// End of the current window of a domain. Both histograms of the domain use it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Window {
     end_j: Option<u64>,
 }
 
-/// Counts of one kind of latency in one domain.
+/// Number of requests in each bucket, for one kind of latency in one domain.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Histogram([u64; BUCKETS]);
 
 impl Histogram {
-    /// Number of samples since the histogram was last read.
+    /// Returns the number of samples since the histogram was last read.
     pub fn samples(&self) -> u64 {
         self.0.iter().sum()
     }
-    /// `calculate_percentile`: the bucket of the percentile. `None` while there are too few samples
-    /// and the window is still open. Reading empties the histogram.
+    /// `calculate_percentile`: returns the bucket that contains the percentile, and empties the
+    /// histogram. Returns `None` if there are too few samples and the window has not ended.
     pub fn percentile(&mut self, window: &mut Window, cx: &mut Cx, percent: u64) -> Option<u32> {
         let samples = self.samples();
         if samples == 0 {
@@ -65,17 +66,17 @@ impl Histogram {
     }
 }
 
-/// All histograms.
+/// The histograms of all domains.
 #[derive(Clone, Debug, Default)]
 pub struct Histograms {
-    /// Time from allocation to completion.
+    /// Time from allocation to completion, by domain.
     pub total: [Histogram; 3],
-    /// Time from issue to completion.
+    /// Time from issue to completion, by domain.
     pub io: [Histogram; 3],
 }
 
 impl Histograms {
-    /// Adds a request's latencies.
+    /// Adds the latencies of a request to the histograms of its domain.
     pub fn add(&mut self, domain: usize, total_ns: u64, io_ns: u64, target_ns: u64) {
         self.total[domain].0[bucket(total_ns, target_ns)] += 1;
         self.io[domain].0[bucket(io_ns, target_ns)] += 1;

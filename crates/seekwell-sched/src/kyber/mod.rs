@@ -1,16 +1,20 @@
-//! kyber: token pools per kind of request, sized by latency targets (`block/kyber-iosched.c`, Omar
-//! Sandoval).
+//! kyber: one token pool for each kind of request, with a size that depends on latency targets
+//! (`block/kyber-iosched.c`, Omar Sandoval).
 //!
-//! kyber has no sorting, no priorities and no fairness between processes. Requests belong to four
-//! domains (reads, writes, discards, the rest). Each domain has a pool of dispatch tokens for the
-//! whole device. A hardware queue serves the domains in turn, in batches, as long as there are
-//! tokens. kyber resizes the pools at most every 100 ms. While the *device* is slow the pools
-//! shrink, so that requests wait in software, where other domains can pass them. On a good device,
-//! the pool of a domain that misses its target grows.
+//! kyber does not sort requests. It has no priorities and no fairness between processes. Requests
+//! belong to four domains (reads, writes, discards, others). Each domain has a pool of tokens for
+//! the whole device, and a request needs a token to be dispatched. Each hardware queue serves the
+//! domains one after another, in batches, as long as there are tokens. At most every 100 ms kyber
+//! changes the sizes of the pools. It measures two latencies of each domain: from issue to
+//! completion, and from allocation to completion. The device is slow if the first latency of any
+//! domain misses its target. While the device is slow, the pool of a domain shrinks if its second
+//! latency is well within the target. Requests then wait in the scheduler, where requests of other
+//! domains can pass them. The pool of a domain grows if its second latency misses the target.
 //!
-//! 6.1 differs from 6.12 only in the limit for async requests. Not modelled: how the pools' bitmaps
-//! are shared (here a token is only counted), per-CPU histograms (one clock reads them all at
-//! once), and the order among several hardware queues that wait for a token.
+//! 6.1 differs from 6.12 only in the limit for async requests. Three points are not modelled: the
+//! distribution of tokens in the pools' bitmaps (Seekwell only counts tokens), histograms for each
+//! CPU (Seekwell reads them all at the same time), and the order of several hardware queues that
+//! wait for a token.
 
 mod latency;
 mod rules;
@@ -25,7 +29,7 @@ use crate::tunable::{Kind, StoreError, Tunable, strict_u64};
 use latency::{Histograms, Window};
 use seekwell_core::{Bio, Era, IocId, Links, List, NSEC_PER_MSEC, NSEC_PER_SEC, Op, RqId, Side};
 
-/// Registry entry.
+/// Registry entry of kyber.
 pub const INFO: SchedulerInfo = SchedulerInfo {
     name: "kyber",
     layer: Layer::Mq,
@@ -37,13 +41,14 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     summary: "token pools for reads, writes and discards, resized to meet latency targets",
     history: "Since 4.12, by Omar Sandoval, for fast multi-queue devices; the latency heuristic \
               modelled here dates from 4.20.",
-    not_when: "Rotating disks (it does not sort), devices with one queue where priorities or fair \
-               shares matter, or few requests a second: the pools then hardly ever move.",
+    not_when: "Rotating disks, because it does not sort. Devices with one queue where priorities \
+               or fair shares matter. Workloads with few requests per second, because the sizes of \
+               the pools then rarely change.",
     source: "behaviour of block/kyber-iosched.c, Linux 6.1, 6.12, 6.18",
     per_process: false,
     hash: |_| false,
-    // One batch of each domain (16 reads, 8 writes, one of each other), and the requests that the
-    // other domains' tokens already let through.
+    // One batch of each domain (16 reads, 8 writes, 1 of each other domain), and the requests for
+    // which the other domains already have tokens.
     waiting: Waiting {
         fixed_ms: 20,
         requests: 48,
@@ -74,7 +79,7 @@ const TUNABLES: &[Tunable] = &[
         default: "10000000",
         min: 0,
         max: i64::MAX,
-        help: "Latency target of writes, async ones included.",
+        help: "Latency target of all writes, sync and async.",
     },
 ];
 
@@ -90,10 +95,10 @@ const NAMES: [&str; DOMAINS] = ["READ", "WRITE", "DISCARD", "OTHER"];
 const MAX_TOKENS: [u32; DOMAINS] = [256, 128, 64, 16];
 const BATCH: [u32; DOMAINS] = [16, 8, 1, 1];
 const RESIZE_TIMER: Slot = Slot::new(0, "timer");
-/// Percentage of the scheduler tags open to async requests.
+/// Percentage of the scheduler tags that async requests may use.
 const ASYNC_PERCENT: u32 = 75;
 
-/// The domain of an operation.
+/// Returns the domain of an operation.
 fn domain_of(op: Op) -> usize {
     match op {
         Op::Read => READ,
@@ -103,23 +108,23 @@ fn domain_of(op: Op) -> usize {
     }
 }
 
-/// Tokens of a domain.
+/// The token pool of a domain.
 #[derive(Clone, Copy, Debug)]
 struct Pool {
     size: u32,
     used: u32,
-    /// Tokens freed since a hardware queue began to wait.
+    /// Number of tokens freed since a hardware queue began to wait for one.
     freed: u32,
-    /// A hardware queue found no token.
+    /// True if a hardware queue found no token.
     awaited: bool,
 }
 
 /// State of a hardware queue.
 #[derive(Clone, Debug, Default)]
 struct Hctx {
-    /// Collected requests by domain.
+    /// Requests that were collected from the CPUs, by domain.
     ready: [List; DOMAINS],
-    /// Number of requests in ready lists and per-CPU lists together.
+    /// Number of requests in `ready` and in the lists of the CPUs.
     waiting: u32,
     domain: usize,
     batching: u32,
@@ -131,13 +136,13 @@ struct Info {
     domain: u8,
 }
 
-/// The scheduler.
+/// The scheduler kyber.
 #[derive(Debug)]
 pub struct Kyber {
     per_word_limit: bool,
     async_depth: u32,
     pools: [Pool; DOMAINS],
-    /// Per CPU and domain: requests that are inserted but not collected yet.
+    /// Requests that were inserted and not collected, by CPU and domain.
     fresh: Vec<[List; DOMAINS]>,
     hctx: Vec<Hctx>,
     links: Links,
@@ -145,13 +150,13 @@ pub struct Kyber {
     target_ns: [u64; MEASURED],
     histograms: Histograms,
     windows: [Window; MEASURED],
-    /// The jiffy that the timer was last armed for.
+    /// The jiffy for which the timer was last armed.
     resize_j: u64,
     p99_kept: [Option<u32>; MEASURED],
 }
 
 impl Kyber {
-    /// Creates the scheduler with the kernel's defaults; `per_word_limit` as in 6.1.
+    /// Creates the scheduler with the kernel's defaults. `per_word_limit`: the limit of 6.1.
     pub fn new(cx: &Cx, per_word_limit: bool) -> Self {
         let pool = |size| Pool {
             size,
@@ -177,7 +182,7 @@ impl Kyber {
         kyber
     }
 
-    /// Current sizes of the pools: READ, WRITE, DISCARD, OTHER.
+    /// Returns the sizes of the pools: `[reads, writes, discards, others]`.
     pub fn pool_sizes(&self) -> [u32; DOMAINS] {
         self.pools.map(|p| p.size)
     }
@@ -205,8 +210,8 @@ impl Kyber {
         false
     }
 
-    /// `rq_clear_domain_token`: freed tokens wake waiting queues in batches of an eighth of the
-    /// pool.
+    /// `rq_clear_domain_token`: frees the token of a request. Wakes the hardware queues that wait,
+    /// after an eighth of the pool was freed.
     fn free_token(&mut self, cx: &mut Cx, rq: RqId) {
         let info = self.info.at(rq.idx());
         if !std::mem::take(&mut info.token) {
@@ -224,8 +229,8 @@ impl Kyber {
         }
     }
 
-    /// `kyber_dispatch_cur_domain`: dispatches one request of domain `d`, if there are a request
-    /// and a token.
+    /// `kyber_dispatch_cur_domain`: dispatches one request of domain `d`. Returns false if there is
+    /// no request or no token.
     fn try_domain(&mut self, cx: &mut Cx, h: usize, d: usize) -> bool {
         if self.hctx[h].ready[d].is_empty() {
             let mine = |cpu: usize| cx.queue.hctx_of(cpu as u16) as usize == h;
@@ -261,7 +266,7 @@ impl Kyber {
         true
     }
 
-    /// `kyber_timer_fn`: decides whether the device is slow, and resizes each pool accordingly.
+    /// `kyber_timer_fn`: decides whether the device is slow, and changes the sizes of the pools.
     fn resize(&mut self, cx: &mut Cx) {
         let mut bad = false;
         for d in 0..MEASURED {
@@ -325,8 +330,8 @@ impl Scheduler for Kyber {
                 return 1;
             }
         }
-        // A drain must not wait for tokens, because their holders may be waiting for the end of the
-        // drain.
+        // A drain must not wait for tokens, because the requests that hold them may wait for the
+        // end of the drain.
         if force {
             for d in 0..DOMAINS {
                 let size = std::mem::replace(&mut self.pools[d].size, u32::MAX);

@@ -1,4 +1,4 @@
-//! The worked examples of kyber's arithmetic: tokens, windows, resizes.
+//! Worked examples of kyber's arithmetic: tokens, windows, sizes of pools.
 
 use super::*;
 use crate::cx::QueueFacts;
@@ -170,7 +170,8 @@ mod random {
 
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-        /// P1 to P6 and P8 on random sequences, with low targets so that the device is often slow.
+        /// The invariants hold for random sequences. The targets are low, so that the device is
+        /// often slow.
         #[test]
         fn invariants(
             ops in prop::collection::vec((0u8..10, 0usize..4, 0u16..3, 0u64..60_000_000), 1..400),

@@ -1,22 +1,24 @@
 //! mq-deadline: batches with deadlines, in three priority classes (`block/mq-deadline.c`, Jens
 //! Axboe; classes by Bart Van Assche).
 //!
-//! Each class (RT, BE, IDLE) is a separate deadline scheduler: per direction, it keeps requests in
-//! sector order, and in order of arrival with an expiry time. The classes share the batch length,
-//! the direction of the current batch and the count of passed-over writes. A lower class is served
-//! in two cases: when the higher class has nothing waiting *and nothing in flight*, or when its
-//! oldest candidate is older than `prio_aging_expire`. The check of that age changes the shared
-//! state even if nothing is dispatched.
+//! Each class (RT, BE, IDLE) is a separate deadline scheduler. For each direction it keeps requests
+//! in sector order, and in order of arrival with an expiry time. The classes share the batch
+//! length, the direction of the current batch, and the number of times that writes were passed
+//! over. A class is served in two cases. The first case is that no higher class has a request that
+//! waits *or is in flight*. The second case is that the next request of the class is older than
+//! `prio_aging_expire`. This check changes the shared state even if no request is dispatched.
 //!
 //! | | 6.12 (default), 6.18 | 6.1 | 5.10 |
+//! | | 6.12 (default), 6.18 | 6.1 | 5.10 |
 //! |---|---|---|---|
-//! | a sweep continues at | the last position | the request that followed the last one when that left | the same |
+//! | a sweep continues at | the last position | the request that was the successor of the last one, when the last one was dispatched | the same |
 //! | classes, aging, async_depth | yes | yes | no |
-//! | at-head inserts | one list before everything | one list per class | one list before everything |
-//! | a batch may continue in | the last direction | the last direction | whichever has a follower, writes first |
+//! | at-head inserts | one list before all other requests | one list per class | one list before all other requests |
+//! | a batch may continue in | the last direction | the last direction | the direction that has a successor, writes first |
 //!
-//! Not modelled: zoned devices (since 6.10 the scheduler does not handle them). mq-deadline ignores
-//! the sync flag, processes and the level inside a class. It has no timers and does not idle.
+//! Zoned devices are not modelled (since 6.10 mq-deadline does not handle them either). mq-deadline
+//! ignores the sync flag, the process and the level inside a class. It has no timers and does not
+//! idle.
 
 mod pick;
 mod rules;
@@ -33,7 +35,7 @@ use seekwell_core::{
     Bio, Class, Era, IoPrio, IocId, Links, List, Nodes, Op, RqId, Sector, Side, Tree,
 };
 
-/// Registry entry.
+/// Registry entry of mq-deadline.
 pub const INFO: SchedulerInfo = SchedulerInfo {
     name: "mq-deadline",
     layer: Layer::Mq,
@@ -52,7 +54,7 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/mq-deadline.c, Linux 5.10, 6.1, 6.12, 6.18",
     per_process: false,
     hash: crate::registry::hash_always,
-    // write_expire, then writes_starved + 1 full batches of fifo_batch.
+    // write_expire, and then writes_starved + 1 full batches of fifo_batch.
     waiting: Waiting {
         fixed_ms: 5000,
         requests: 48,
@@ -66,16 +68,17 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     make: |cx, v| Box::new(MqDeadline::new(cx, Generation::named(v))),
 };
 
-/// The switches between generations.
+/// The differences between the generations, as switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Generation {
-    /// Three classes with aging, and async_depth.
+    /// True if there are three classes with aging, and async_depth.
     pub classes: bool,
-    /// A sweep continues at a request noted in advance, not at a position.
+    /// True if a sweep continues at a stored request, false if it continues at a position.
     pub pointers: bool,
-    /// At-head inserts wait in their class.
+    /// True if requests inserted at the head wait in their class.
     pub head_per_class: bool,
-    /// A new pointer erases the pointer of the other direction, and writes are looked at first.
+    /// True if a dispatch clears the pointer of the other direction, and a batch tries writes
+    /// first.
     pub one_sweep: bool,
 }
 
@@ -102,7 +105,7 @@ impl Generation {
         one_sweep: true,
     };
 
-    /// Finds a generation by the version names of [`INFO`].
+    /// Returns the generation of a version name of [`INFO`].
     pub fn named(version: &str) -> Self {
         match version {
             "6.1" => Self::V6_1,
@@ -120,18 +123,18 @@ const IDLE: usize = 2;
 const CLASSES: usize = 3;
 const CLASS_NAMES: [&str; CLASSES] = ["RT", "BE", "IDLE"];
 
-/// The queues of one class.
+/// The requests of one class.
 #[derive(Debug, Default)]
 struct PerClass {
     sorted: [Tree; 2],
     fifo: [List; 2],
-    /// Per direction: the start of the last request dispatched.
+    /// Start sector of the last request dispatched, by direction.
     latest_pos: [Sector; 2],
-    /// Per direction: the request where the sweep would continue. In 6.1: the request that followed
-    /// the last one in sector order when that left. In later versions: the first request at or
-    /// after `latest_pos`, cached to avoid a search.
+    /// The request at which the sweep continues, by direction. Up to 6.1: the successor of the last
+    /// request dispatched, at the time of that dispatch. Later: the first request at or after
+    /// `latest_pos`, cached to avoid a search.
     next: [Option<RqId>; 2],
-    /// At-head inserts (6.12: only the first class's is used).
+    /// Requests inserted at the head. In 6.12 only the list of the first class is used.
     head: List,
     inserted: u64,
     merged: u64,
@@ -140,7 +143,7 @@ struct PerClass {
 }
 
 impl PerClass {
-    /// Number of requests waiting or in flight.
+    /// Returns the number of requests waiting or in flight.
     fn queued(&self) -> u64 {
         self.inserted - self.completed
     }
@@ -153,20 +156,21 @@ impl PerClass {
 struct Info {
     fifo_time_j: u64,
     class: u8,
-    /// Counted in its class's `inserted`, and not yet in `completed`.
+    /// True if the request is counted in `inserted` of its class, and not in `completed`.
     counted: bool,
-    /// On an at-head list.
+    /// True if the request is on a list of requests inserted at the head.
     at_head: bool,
 }
 
-/// The scheduler.
+/// The scheduler mq-deadline.
 #[derive(Debug)]
 pub struct MqDeadline {
     generation: Generation,
     class: [PerClass; CLASSES],
     info: Side<Info>,
     nodes: Nodes<Sector>,
-    /// FIFO and at-head lists; each request is on one of them.
+    /// Links of the FIFOs and of the lists of requests inserted at the head. A request is on one of
+    /// them.
     links: Links,
     last_dir: usize,
     batching: u32,
@@ -179,7 +183,7 @@ pub struct MqDeadline {
     prio_aging_j: u64,
 }
 
-/// The class of a priority; best effort if the priority has no class.
+/// Returns the class of a priority; best effort if the priority has no class.
 fn class_of(prio: IoPrio) -> usize {
     match prio.class {
         Class::Rt => RT,
@@ -234,7 +238,7 @@ impl MqDeadline {
             class.next[d] = Some(rq);
         }
     }
-    /// The first request at or after the position of a sweep.
+    /// Returns the first request at or after the position of a sweep.
     fn at_position(&self, class: &PerClass, d: usize) -> Option<RqId> {
         let from = class.latest_pos[d];
         self.nodes.lower_bound(&class.sorted[d], from).map(RqId)
@@ -280,14 +284,14 @@ impl Scheduler for MqDeadline {
         }
         let now_j = cx.jiffies() as i64;
         for c in [RT, BE, IDLE] {
-            // Waiting requests are included in this count.
+            // This number includes the requests that wait.
             if self.class[c].queued() == 0 {
                 continue;
             }
             if self.try_class(cx, c, now_j) {
                 return 1;
             }
-            // A drain must hold nothing back.
+            // A drain must dispatch all requests.
             if !force {
                 cx.why(rules::HIGHER_CLASS_BUSY, || {
                     format!("{} is still in flight: lower classes wait", CLASS_NAMES[c])
@@ -299,7 +303,7 @@ impl Scheduler for MqDeadline {
     }
 
     fn has_work(&self, cx: &Cx, _: u16) -> bool {
-        // The kernel checks the lists of all classes for this.
+        // The kernel checks the lists of all classes instead.
         cx.nr_sorted > 0
     }
 
@@ -316,7 +320,7 @@ impl Scheduler for MqDeadline {
     fn merged(&mut self, cx: &mut Cx, rq: RqId, kind: MergeKind) {
         if kind == MergeKind::Front && self.nodes.linked(rq.0) {
             let (c, d) = (self.info[rq].class as usize, cx.rqs[rq].dir());
-            // `dd_request_merged`: in 6.1 the pointer stays with the request.
+            // `dd_request_merged`: in 6.1 the pointer still points to the request.
             if self.generation.pointers {
                 self.nodes.remove(&mut self.class[c].sorted[d], rq.0);
             } else {

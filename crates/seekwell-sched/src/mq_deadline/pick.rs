@@ -1,5 +1,5 @@
-//! Choice of the next request: at-head inserts, then aged classes, then classes in order. Inside a
-//! class: the batch, its direction and its start.
+//! Choice of the next request: first requests inserted at the head, then classes that have aged,
+//! then the classes in order. Inside a class: the batch, its direction and its start.
 
 use super::rules;
 use super::{BE, CLASS_NAMES, IDLE, MqDeadline, READ, WRITE};
@@ -13,20 +13,22 @@ impl MqDeadline {
             .is_some_and(|i| self.info.get(i as usize).fifo_time_j <= cx.jiffies())
     }
 
-    /// True if the request was inserted after `latest_j` (a jiffy, possibly before boot).
+    /// Returns true if the request was inserted after jiffy `latest_j`, which can be negative
+    /// (before boot).
     pub(super) fn started_after(&self, cx: &Cx, rq: RqId, latest_j: i64) -> bool {
         let d = cx.rqs[rq].dir();
         self.info[rq].fifo_time_j as i64 - self.expire_j[d] as i64 > latest_j
     }
 
-    /// `__dd_dispatch_request`: the direction of a new batch.
+    /// `__dd_dispatch_request`: returns the direction of a new batch; `None` if no request of class
+    /// `c` waits.
     pub(super) fn choose_direction(&mut self, cx: &mut Cx, c: usize) -> Option<usize> {
         let d = match (self.class[c].waits(READ), self.class[c].waits(WRITE)) {
             (false, false) => return None,
             (false, true) => WRITE,
             (true, false) => READ,
             (true, true) => {
-                // Compared as unsigned, so that a negative writes_starved is never reached.
+                // The comparison is unsigned, so that a negative writes_starved is never reached.
                 let passed_over = self.starved;
                 self.starved = self.starved.wrapping_add(1);
                 if passed_over >= self.writes_starved as u32 {
@@ -45,7 +47,7 @@ impl MqDeadline {
         Some(d)
     }
 
-    /// `__dd_dispatch_request`: the request with which the current batch continues.
+    /// `__dd_dispatch_request`: returns the request with which the current batch continues, if any.
     pub(super) fn in_batch(&self, c: usize) -> Option<RqId> {
         if self.batching >= self.fifo_batch as u32 {
             return None;
@@ -56,8 +58,8 @@ impl MqDeadline {
         self.class[c].next[self.last_dir]
     }
 
-    /// `__dd_dispatch_request`: dispatches a request of class `c` inserted no later than
-    /// `latest_j`.
+    /// `__dd_dispatch_request`: dispatches a request of class `c` that was inserted at jiffy
+    /// `latest_j` or earlier. Returns false if there is none.
     pub(super) fn try_class(&mut self, cx: &mut Cx, c: usize, latest_j: i64) -> bool {
         if let Some(i) = self.class[c].head.first() {
             let rq = RqId(i);
@@ -99,7 +101,10 @@ impl MqDeadline {
         };
         if self.started_after(cx, rq, latest_j) {
             cx.why_rq(rules::NOT_AGED, rq, || {
-                format!("{} is not old enough to pass", CLASS_NAMES[c])
+                format!(
+                    "the {} request is not old enough to go first",
+                    CLASS_NAMES[c]
+                )
             });
             return false;
         }
@@ -108,7 +113,7 @@ impl MqDeadline {
         true
     }
 
-    /// `deadline_move_request`: dispatches `rq` and moves the sweep behind it.
+    /// `deadline_move_request`: dispatches `rq` and moves the sweep to the position after it.
     pub(super) fn take(&mut self, cx: &mut Cx, c: usize, rq: RqId) {
         let d = cx.rqs[rq].dir();
         let follower = self.nodes.next(rq.0).map(RqId);
@@ -122,20 +127,20 @@ impl MqDeadline {
         class.next[d] = follower;
         class.latest_pos[d] = cx.rqs[rq].sector;
         class.dispatched += 1;
-        // A request out of turn may leave others with the same position, which come before it in
-        // the order.
+        // If `rq` was not the next request of the sweep, other requests can have the same position
+        // and come before `rq` in the sector order.
         if !in_sweep && !self.generation.pointers {
             self.find_place(c, d);
         }
         cx.emit(rq, Emit::Tail);
     }
 
-    /// Finds where the sweep of a direction continues after its position has jumped.
+    /// Finds the request at which the sweep of a direction continues, after the position changed.
     fn find_place(&mut self, c: usize, d: usize) {
         self.class[c].next[d] = self.at_position(&self.class[c], d);
     }
 
-    /// Dispatches the first at-head insert of a list.
+    /// Dispatches the first request of a list of requests inserted at the head.
     pub(super) fn take_head(&mut self, cx: &mut Cx, list: usize) {
         let Some(i) = self.links.pop_front(&mut self.class[list].head) else {
             return;
@@ -154,8 +159,8 @@ impl MqDeadline {
         cx.emit(rq, Emit::Tail);
     }
 
-    /// `dd_dispatch_prio_aged_requests`: dispatches a request of a lower class that has waited long
-    /// enough.
+    /// `dd_dispatch_prio_aged_requests`: dispatches a request of a lower class that has waited
+    /// longer than prio_aging_expire. Returns false if there is none.
     pub(super) fn try_aged(&mut self, cx: &mut Cx) -> bool {
         let busy = self.class.iter().filter(|c| c.queued() > 0).count();
         if busy < 2 {
@@ -165,7 +170,10 @@ impl MqDeadline {
         for c in [BE, IDLE] {
             if self.class[c].queued() > 0 && self.try_class(cx, c, latest_j) {
                 cx.why(rules::CLASS_AGED, || {
-                    format!("{} passes: it waited long enough", CLASS_NAMES[c])
+                    format!(
+                        "the {} request goes first: it waited long enough",
+                        CLASS_NAMES[c]
+                    )
                 });
                 return true;
             }

@@ -1,4 +1,4 @@
-//! The invariants P1 to P9 on random sequences of inserts, dispatches and completions.
+//! Tests of the invariants with random sequences of insertions, dispatches and completions.
 
 use super::*;
 use crate::cx::QueueFacts;
@@ -25,7 +25,7 @@ enum Step {
         sector: u64,
         head: bool,
     },
-    /// A bio joins a request at its front.
+    /// A bio is merged into a request at its front.
     Grow(usize),
     Dispatch,
     Complete(usize),
@@ -51,13 +51,14 @@ fn step(classes: u8, heads: bool) -> impl Strategy<Value = Step> {
 struct Bench {
     cx: Cx,
     s: MqDeadline,
-    /// Waiting: request, class, at head or not, jiffy of insertion.
+    /// Waiting requests: the request, its class, whether it is at the head, the jiffy of its
+    /// insertion.
     waiting: Vec<(RqId, u8, bool, u64)>,
     in_flight: Vec<(RqId, u8)>,
     last: [[u64; 2]; CLASSES],
     in_batch: u32,
     read_batches: u32,
-    /// A request's start has moved since its insertion.
+    /// True if the start sector of a request has changed since its insertion.
     grew: bool,
 }
 
@@ -105,7 +106,8 @@ impl Bench {
         self.waiting.push((rq, class, head, cx.jiffies()));
     }
 
-    /// A request in sector order grows at its front by eight sectors; others may start there too.
+    /// Moves the start of a request in sector order forward by eight sectors. Other requests can
+    /// have the same start then.
     fn grow(&mut self, k: usize) {
         let sorted = |w: &&(RqId, u8, bool, u64)| !w.2 && self.cx.rqs[w.0].sector.0 >= 8;
         let all: Vec<_> = self.waiting.iter().filter(sorted).map(|w| w.0).collect();
@@ -135,7 +137,7 @@ impl Bench {
             self.s.has_work(&self.cx, 0),
             !self.waiting.is_empty() && self.waiting.len() > given as usize
         );
-        // A failed probe also ends the batch (Q5).
+        // A failed check for aged requests also ends the batch.
         if self.cx.log.events.iter().any(|e| begins_batch(e.rule)) {
             self.in_batch = 0;
         }
@@ -160,7 +162,7 @@ impl Bench {
         if !head {
             self.judge(class, sector, dir, since_j);
         }
-        // In 6.1 an at-head request does not move the sweep.
+        // In 6.1 a request inserted at the head does not move the sweep.
         if !head || !self.s.generation.pointers {
             self.last[class as usize][dir] = sector;
         }
@@ -177,12 +179,12 @@ impl Bench {
             .filter(|e| e.action == Action::Why)
             .map(|e| e.rule)
             .collect();
-        // The last of these rules chose the request; earlier ones belong to failed probes.
+        // The last of these rules chose the request. Earlier rules belong to failed checks.
         let chose = rules
             .iter()
             .rev()
             .find(|r| continues(**r) || begins_batch(**r));
-        // In 6.1 a pointer stays with a request even after the request's start moves before the
+        // In 6.1 the pointer still points to a request whose start moved to a place before the
         // position.
         let moved = self.grew && self.s.generation.pointers;
         if chose.is_some_and(|r| continues(*r)) && !moved {
@@ -219,7 +221,7 @@ impl Bench {
         }
     }
 
-    /// P3, one class: read batches that began while a write waited.
+    /// Counts the read batches that began while a write waited (one class).
     fn watch_starvation(&mut self, writes_waited: bool) {
         let began = self.cx.log.events.iter().any(|e| begins_batch(e.rule));
         if !writes_waited {
@@ -256,7 +258,7 @@ fn play(version: &str, tunables: &[(&str, &str)], steps: &[Step], one_class: boo
             Step::Wait(ms) => b.cx.set_now(b.cx.now() + Nanos::from_ms(ms)),
         }
     }
-    // P4, and no request is left over: all requests leave while others complete.
+    // No request is left over: all requests are dispatched while others complete.
     while !b.waiting.is_empty() {
         let before = b.waiting.len();
         while !b.in_flight.is_empty() {
@@ -295,8 +297,8 @@ proptest! {
     }
 }
 
-/// `dd_request_merged`: in 6.1 the pointer moves only if a request leaves the tree for good, not if
-/// the request is re-sorted.
+/// `dd_request_merged`: in 6.1 the pointer moves if a request is removed from the tree, but not if
+/// the request is sorted again.
 #[test]
 fn a_sweep_goes_on_with_a_request_that_grew_at_its_front() {
     for version in ["6.12", "6.1", "5.10"] {
@@ -337,15 +339,15 @@ fn tunables_are_taken_as_sysfs_does() {
     assert_eq!(set("slice_idle", "8"), (false, String::new()));
 }
 
-/// For each version, the rule's description matches the version's behaviour with an at-head request
-/// and a request of a higher class.
+/// For each version, the text of the rule is right for a request at the head and a request of a
+/// higher class.
 #[test]
 fn the_rule_for_requests_at_the_head_says_what_is_done() {
     let mut own_class_only = Vec::new();
     for (version, _) in INFO.versions {
         let mut b = Bench::new(version, &[]);
         if b.s.generation.classes {
-            // A real-time request waits in sector order, a best-effort request at the head.
+            // A real-time request waits in sector order, and a best-effort request at the head.
             b.insert(0, false, 80, false);
             b.insert(1, false, 8, true);
             b.dispatch(false);
@@ -354,7 +356,7 @@ fn the_rule_for_requests_at_the_head_says_what_is_done() {
                 _ => assert_eq!(b.in_flight[0].1, 1, "{version}"),
             }
         }
-        // Within its class the at-head request is first in all versions.
+        // Within its class the request at the head is first in all versions.
         let mut b = Bench::new(version, &[]);
         b.insert(1, false, 8, false);
         b.insert(1, false, 80, true);

@@ -1,4 +1,4 @@
-//! mq-deadline's files in iosched/.
+//! mq-deadline's files in `iosched/`.
 
 use super::{MqDeadline, READ, WRITE};
 use crate::cx::Cx;
@@ -23,7 +23,7 @@ pub const BEFORE_5_14: &[Tunable] = &[
     FIFO_BATCH,
 ];
 
-/// The files of a version, by the version names of the registry.
+/// Returns the files of a version of the registry.
 pub fn list(version: &str) -> &'static [Tunable] {
     if version == "5.10" { BEFORE_5_14 } else { ALL }
 }
@@ -35,8 +35,8 @@ const READ_EXPIRE: Tunable = Tunable {
     default: "500",
     min: 0,
     max: INT_MAX,
-    help: "Deadline given to a read when it is inserted; checked only when a batch starts. 0: \
-           always expired, so every new batch starts at the oldest read.",
+    help: "Time from the insertion of a read to its deadline, which is checked only when a batch \
+           starts. 0: always expired, so every new batch starts at the oldest read.",
 };
 const WRITE_EXPIRE: Tunable = Tunable {
     name: "write_expire",
@@ -45,7 +45,7 @@ const WRITE_EXPIRE: Tunable = Tunable {
     default: "5000",
     min: 0,
     max: INT_MAX,
-    help: "Deadline given to a write.",
+    help: "Time from the insertion of a write to its deadline.",
 };
 const WRITES_STARVED: Tunable = Tunable {
     name: "writes_starved",
@@ -54,8 +54,8 @@ const WRITES_STARVED: Tunable = Tunable {
     default: "2",
     min: i32::MIN as i64,
     max: INT_MAX,
-    help: "Read batches that may start while writes of the same class wait. 0: writes win whenever \
-           both wait; negative: reads always win.",
+    help: "Number of read batches that may start while writes of the same class wait. 0: writes go \
+           first whenever both wait; negative: reads always go first.",
 };
 const FRONT_MERGES: Tunable = Tunable {
     name: "front_merges",
@@ -64,7 +64,7 @@ const FRONT_MERGES: Tunable = Tunable {
     default: "1",
     min: 0,
     max: 1,
-    help: "Look for a queued request that starts where a new bio ends.",
+    help: "Try to merge a new bio at the front of a queued request that starts where the bio ends.",
 };
 const ASYNC_DEPTH: Tunable = Tunable {
     name: "async_depth",
@@ -73,8 +73,9 @@ const ASYNC_DEPTH: Tunable = Tunable {
     default: "nr_requests",
     min: 1,
     max: INT_MAX,
-    help: "Scheduler tags that requests other than reads may hold; reset to nr_requests when that \
-           changes. Lower: a flood of writes leaves tags for reads, but sweeps are shorter.",
+    help: "Number of scheduler tags that requests other than reads may hold. It is reset to \
+           nr_requests when nr_requests changes. Lower: a flood of writes leaves tags for reads, \
+           but sweeps are shorter.",
 };
 const FIFO_BATCH: Tunable = Tunable {
     name: "fifo_batch",
@@ -83,7 +84,8 @@ const FIFO_BATCH: Tunable = Tunable {
     default: "16",
     min: 0,
     max: INT_MAX,
-    help: "Requests per batch. Larger: fewer seeks, longer waits; 0 and 1: every request is a batch.",
+    help: "Number of requests per batch. Larger: fewer seeks, longer waits; 0 and 1: every request \
+           is a batch.",
 };
 const PRIO_AGING_EXPIRE: Tunable = Tunable {
     name: "prio_aging_expire",
@@ -92,7 +94,7 @@ const PRIO_AGING_EXPIRE: Tunable = Tunable {
     default: "10000",
     min: 0,
     max: INT_MAX,
-    help: "Age at which a request of a lower class may pass higher ones.",
+    help: "Age at which a request of a lower class may go before the higher classes.",
 };
 
 impl MqDeadline {

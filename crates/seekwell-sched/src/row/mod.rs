@@ -1,11 +1,12 @@
 //! row, "read over write": seven queues by class, direction and sync (Code Aurora, 2012 to 2014).
 //!
-//! Reads go before writes, and real time before best effort before idle. Each queue has a quantum
-//! in a cycle of its class, so that writes get a few slots beside a stream of reads. If a read
-//! queue becomes empty after reads arrived close together, the device stays idle for a few
-//! milliseconds in the hope of more. A read that was passed over becomes *urgent*: it goes first,
-//! and a driver that can stop a long write is notified. ROW has no sorting, no merge lookup and no
-//! deadlines.
+//! Reads go before writes. The real-time class goes before best effort, and best effort before
+//! idle. A class serves its queues in cycles. In each cycle a queue may dispatch as many requests
+//! as its quantum, so that writes get a few slots next to a stream of reads. If a read queue
+//! becomes empty after reads arrived close together, the device idles for a few milliseconds,
+//! because more reads may arrive. A read that was passed over becomes *urgent*: it goes first, and
+//! a driver that can stop a long write is notified. row does not sort, does not search for requests
+//! to merge, and has no deadlines.
 //!
 //! | version | quanta HR HS RR RS RW LR LS | idle, freq (ms) | limits of class starvation | urgent |
 //! |---|---|---|---|---|
@@ -14,8 +15,8 @@
 //! | mid | 10 1 100 1 1 1 1 | 5, 20 | none: RT always first, IDLE last | yes, HR more often |
 //! | v1 (the first posting) | 100 2 100 1 1 1 1 | 5, 20 | no classes: one cycle, ioprio ignored | no |
 //!
-//! Corrected: text that is not a number is rejected; the original stored uninitialized stack
-//! memory.
+//! One defect is corrected: if the text written to a tunable is not a number, it is rejected. The
+//! original stored uninitialized stack memory.
 
 mod rules;
 mod v1;
@@ -29,7 +30,7 @@ use crate::registry::{Layer, SchedulerInfo, Waiting, hash_always};
 use crate::tunable::{INT_MAX, StoreError, Tunable};
 use seekwell_core::{Class, Era, Instant, Links, List, Nanos, RqId, Side};
 
-/// Registry entry.
+/// Registry entry of row.
 pub const INFO: SchedulerInfo = SchedulerInfo {
     name: "row",
     layer: Layer::Legacy,
@@ -50,9 +51,9 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
              as posted in 2012",
     per_process: true,
     hash: hash_always,
-    // Several cycles of the class with up to 100 reads and a few writes, and idling before some of
-    // them. In the first posting, a sync writer goes between two reads of a reader that is not
-    // idled for, whatever its quantum; async writes then get one slot in 200.
+    // Several cycles of the class with up to 100 reads and a few writes, and idle waits before some
+    // of them. In the first posting (v1) a sync writer goes between two reads of a reader for which
+    // the device does not idle, whatever the quantum is; async writes then get one slot in 200.
     waiting: Waiting {
         fixed_ms: 2000,
         requests: 400,
@@ -66,7 +67,8 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     make: |_, v| Box::new(Row::new(Variant::named(v))),
 };
 
-/// Queues: first letter high, regular or low; then read, sync write or async write.
+/// Indices of the queues. First letter: high, regular or low. Second letter: read, sync write or
+/// (W) async write.
 const HR: usize = 0;
 const HS: usize = 1;
 const RR: usize = 2;
@@ -76,7 +78,7 @@ const LR: usize = 5;
 const LS: usize = 6;
 const NAMES: [&str; 7] = ["HR", "HS", "RR", "RS", "RW", "LR", "LS"];
 
-/// The queues of a class, in order.
+/// Returns the queues of a class, in the order of service.
 const fn queues_of(class: Class) -> std::ops::Range<usize> {
     match class {
         Class::Rt => HR..HS + 1,
@@ -91,22 +93,23 @@ const fn class_of(queue: usize) -> Class {
         _ => Class::Be,
     }
 }
-/// Whether the queue may be idled for, and its requests may become urgent.
+/// Returns true if the device may idle for the queue and its requests may become urgent.
 const fn is_special(queue: usize) -> bool {
     queue == HR || queue == RR
 }
 
-/// The only timer.
+/// Timer slot of the idle wait.
 const IDLE_TIMER: Slot = Slot::new(0, "rd_idle_data.hr_timer");
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Queue {
     fifo: List,
-    /// Requests dispatched in the current cycle of its class.
+    /// Number of requests dispatched in the current cycle of the class.
     served: u32,
-    /// It did not use up its quantum in the last cycle and was not served since.
+    /// True if the queue did not use up its quantum in the last cycle and was not served since
+    /// then.
     unserved: bool,
-    /// Only used for HR and RR.
+    /// Time of the last insertion; only used for HR and RR.
     last_insert: Option<Instant>,
     want_idle: bool,
 }
@@ -114,11 +117,11 @@ struct Queue {
 #[derive(Clone, Copy, Debug, Default)]
 struct Item {
     queue: u8,
-    /// It left as an urgent request.
+    /// True if the request was dispatched as an urgent request.
     urgent: bool,
 }
 
-/// The scheduler.
+/// The scheduler row.
 #[derive(Debug)]
 pub struct Row {
     variant: Variant,
@@ -127,13 +130,13 @@ pub struct Row {
     items: Side<Item>,
     urgent_pending: Option<RqId>,
     urgent_in_flight: bool,
-    /// Class of the last dispatch; `None` after a call without a request.
+    /// Class of the last dispatch; `None` after a dispatch call that found no request.
     last_class: Class,
     reg_starv: u32,
     low_starv: u32,
-    /// The queue that the timer runs for.
+    /// The queue for which the device idles while the timer runs.
     idle_for: Option<usize>,
-    /// The place in the cycle of the first posting.
+    /// The current place in the cycle (v1 only).
     at: usize,
     quanta: [u32; 7],
     idle_ms: u64,
@@ -186,7 +189,7 @@ impl Row {
             && self.low_starv >= self.low_starv_limit
     }
 
-    /// Starts or restarts the timer.
+    /// Starts or restarts the idle wait for `queue`.
     fn idle(&mut self, cx: &mut Cx, queue: usize) {
         let until = cx.now() + Nanos::from_ms(self.idle_ms);
         cx.why(rules::IDLE_STARTS, || {
@@ -201,7 +204,7 @@ impl Row {
         }
     }
 
-    /// `row_get_ioprio_class_to_serve`: the class that may be served, if any.
+    /// `row_get_ioprio_class_to_serve`: returns the class that may be served, if any.
     fn choose_class(&mut self, cx: &mut Cx, force: bool) -> Option<Class> {
         let anything = self.anything_queued();
         if self.waits(Class::Rt) {
@@ -255,7 +258,8 @@ impl Row {
         Some(Class::Idle)
     }
 
-    /// `row_get_next_queue`: a queue with requests inside the class.
+    /// `row_get_next_queue`: returns the queue of the class to serve. Starts a new cycle if no
+    /// queue has quantum left.
     fn choose_queue(&mut self, cx: &mut Cx, class: Class) -> Option<usize> {
         if let Some(queue) = self.queue_with_quantum(class) {
             return Some(queue);
@@ -275,7 +279,7 @@ impl Row {
         queues_of(class).find(|&q| !self.empty(q) && self.queues[q].served < self.quanta[q])
     }
 
-    /// `row_dispatch_insert`: dispatches a request and updates the counters.
+    /// `row_dispatch_insert`: dispatches a request and updates the counters of the class.
     fn send(&mut self, cx: &mut Cx, rq: RqId) {
         let queue = self.items[rq].queue as usize;
         self.links.remove(&mut self.queues[queue].fifo, rq.0);
@@ -304,7 +308,8 @@ impl Row {
         cx.emit(rq, Emit::Sorted);
     }
 
-    /// `row_add_request`, for a read queue: idling and urgency.
+    /// `row_add_request`: decides, for a new read, whether to idle for its queue later and whether
+    /// it is urgent.
     fn read_came(&mut self, cx: &mut Cx, rq: RqId, queue: usize, empty_before: bool) {
         if self.idle_for == Some(queue) {
             self.stop_idling(cx);
@@ -340,7 +345,8 @@ impl Row {
 }
 
 impl Scheduler for Row {
-    /// The queue follows from the explicit ioprio at this moment; the nice value is ignored.
+    /// The explicit ioprio at this moment decides the queue of the request; the nice value is
+    /// ignored.
     fn prepare(&mut self, cx: &mut Cx, rq: RqId) {
         let r = &cx.rqs[rq];
         let class = cx.iocs.get(r.ioc).ioprio.class;

@@ -1,4 +1,4 @@
-//! The rules of ROW, as its reasons name them.
+//! The rules of row. The reason of a decision names one of them.
 
 seekwell_core::rules! {
     URGENT_READ: "urgent-read", "row_add_request",
@@ -10,9 +10,11 @@ seekwell_core::rules! {
         "Inside a class, the first queue with requests and with quantum left in this cycle is \
          served.";
     REGULAR_STARVED: "regular-starved", "row_get_ioprio_class_to_serve",
-        "Best effort is served after reg_starv_limit real-time requests have passed it.";
+        "Best effort is served after reg_starv_limit real-time requests were dispatched while it \
+         waited.";
     LOW_STARVED: "low-starved", "row_get_ioprio_class_to_serve",
-        "The idle class is served after low_starv_limit requests have passed it.";
+        "The idle class is served after low_starv_limit requests of other classes were dispatched \
+         while it waited.";
     REALTIME_FIRST: "realtime-first", "row_get_ioprio_class_to_serve",
         "Real time is served before all others.";
     IDLING: "idling", "row_get_ioprio_class_to_serve",
@@ -28,7 +30,7 @@ seekwell_core::rules! {
          quick succession.";
     UNSERVED_FIRST: "unserved-first", "row_dispatch_requests",
         "First posting: an earlier queue in the cycle goes first if it was passed over while it \
-         was empty and has requests.";
+         was empty, and has requests again.";
     NEXT_QUEUE: "next-queue", "row_get_next_queue",
         "First posting: when a queue has used its quantum, or is empty without an idle wait, the \
          next queue with requests is served.";

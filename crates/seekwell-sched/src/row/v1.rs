@@ -1,29 +1,30 @@
-//! The first posting of row (2012): one cycle over all queues, with a pointer to the queue that is
-//! being served. It has no classes and no urgent requests. Only the regular queues are used,
-//! whatever the ioprio.
+//! The first posting of row (2012). It has one cycle over all queues, and a pointer to the queue in
+//! service. It has no classes and no urgent requests. It ignores ioprio, so only the regular queues
+//! are used.
 
 use super::{HR, HS, IDLE_TIMER, LR, LS, NAMES, RR, RS, RW, Row, is_special, rules};
 use crate::cx::{Cx, Emit};
 use seekwell_core::RqId;
 
-/// The queues in the order of the cycle.
+/// The queues, in the order of the cycle.
 const ORDER: [usize; 7] = [HR, RR, HS, RS, RW, LR, LS];
 
-/// The name of the queue at a place in the cycle.
+/// Returns the name of the queue at a place in the cycle.
 pub(super) fn name_at(place: usize) -> &'static str {
     NAMES[ORDER[place]]
 }
 
 impl Row {
-    /// `row_dispatch_requests` of the first posting.
+    /// `row_dispatch_requests` (first posting): dispatches at most one request. Returns the number
+    /// dispatched.
     pub(super) fn dispatch_in_one_cycle(&mut self, cx: &mut Cx, force: bool) -> u32 {
-        // A queue earlier in the cycle that was empty when its turn came and has requests now.
+        // An earlier queue in the cycle that was passed over while it was empty, and has requests.
         let passed = |p: &usize| self.queues[ORDER[*p]].unserved && !self.empty(ORDER[*p]);
         if let Some(p) = (0..self.at).find(passed) {
             self.at = p;
             let queue = NAMES[ORDER[p]];
             cx.why(rules::UNSERVED_FIRST, || {
-                format!("{queue} had nothing when its turn came")
+                format!("{queue} was empty when it was passed over")
             });
             return self.send_next(cx);
         }
@@ -46,8 +47,8 @@ impl Row {
         self.send_next(cx)
     }
 
-    /// Moves in the cycle to the next queue with requests, at most once round. The queues it passes
-    /// are served as soon as they have requests.
+    /// Moves forward in the cycle to the next queue with requests, at most one full cycle. A queue
+    /// that is passed over while empty is served as soon as it has requests.
     fn next_with_requests(&mut self, cx: &mut Cx) {
         let from = self.at;
         loop {
@@ -57,7 +58,7 @@ impl Row {
                 cx.why(rules::NEXT_QUEUE, || format!("on to {}", NAMES[queue]));
                 return;
             }
-            // A queue that used up its quantum was served, even if it is empty.
+            // A queue that used up its quantum counts as served, even if it is empty.
             if self.at == from {
                 return;
             }
@@ -83,7 +84,8 @@ impl Row {
         1
     }
 
-    /// `queue_delayed_work`: this wait is counted in jiffies.
+    /// `queue_delayed_work`: starts the idle wait for `queue`. This version counts the wait in
+    /// jiffies.
     fn idle_jiffies(&mut self, cx: &mut Cx, queue: usize) {
         let until = cx.jiffies() + cx.ms_to_jiffies(self.idle_ms);
         cx.why(rules::IDLE_STARTS, || {
@@ -93,7 +95,7 @@ impl Row {
         cx.arm_jiffy(IDLE_TIMER, until);
     }
 
-    /// The queue of a request, by direction and sync flag only.
+    /// Returns the queue of a request; only direction and sync flag decide.
     pub(super) fn regular_queue(write: bool, sync: bool) -> usize {
         match (write, sync) {
             (false, _) => RR,

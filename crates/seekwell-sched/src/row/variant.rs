@@ -1,4 +1,4 @@
-//! Tunables of row, and the differences between its published forms.
+//! Tunables of row, and the differences between its published versions.
 
 use crate::tunable::{INT_MAX, Kind, Tunable};
 
@@ -36,72 +36,74 @@ const fn limit(name: &'static str, default: &'static str, help: &'static str) ->
     }
 }
 
-/// `d`: the quanta in the order of the queues, then idle time and frequency.
+/// Makes the table of tunables. `d` contains the default quanta in the order of the queues, then
+/// the defaults of rd_idle_data and rd_idle_data_freq.
 const fn tunables(d: [&'static str; 9]) -> [Tunable; 11] {
     [
         quantum(
             "hp_read_quantum",
             d[0],
-            "Real-time reads in a cycle of the real-time class.",
+            "Number of real-time reads in a cycle of the real-time class.",
         ),
         quantum(
             "hp_swrite_quantum",
             d[1],
-            "Real-time sync writes in a cycle of the real-time class.",
+            "Number of real-time sync writes in a cycle of the real-time class.",
         ),
         quantum(
             "rp_read_quantum",
             d[2],
-            "Best effort reads in a cycle of the best effort class: the share of reads against \
-             writes.",
+            "Number of best effort reads in a cycle of the best effort class. It sets the share of \
+             reads against writes.",
         ),
         quantum(
             "rp_swrite_quantum",
             d[3],
-            "Best effort sync writes (fsync, direct I/O) in a cycle.",
+            "Number of best effort sync writes (fsync, direct I/O) in a cycle of the best effort \
+             class.",
         ),
         quantum(
             "rp_write_quantum",
             d[4],
-            "Async writes (writeback) of any class in a cycle of the best effort class.",
+            "Number of async writes (writeback) of any class in a cycle of the best effort class.",
         ),
         quantum(
             "lp_read_quantum",
             d[5],
-            "Idle-class reads in a cycle of the idle class.",
+            "Number of idle-class reads in a cycle of the idle class.",
         ),
         quantum(
             "lp_swrite_quantum",
             d[6],
-            "Idle-class sync writes in a cycle of the idle class.",
+            "Number of idle-class sync writes in a cycle of the idle class.",
         ),
         idle_ms(
             "rd_idle_data",
             d[7],
-            "How long the device is kept idle for another read. Longer: reads keep together, all \
+            "How long the device idles for another read. Longer: reads stay together, but all \
              writes wait longer.",
         ),
         idle_ms(
             "rd_idle_data_freq",
             d[8],
-            "Two inserts into a read queue closer than this turn on idling for that queue. 1: only \
+            "If two reads enter a queue within this time, the device idles for that queue. 1: only \
              within the same millisecond; idling cannot be turned off.",
         ),
         limit(
             "reg_starv_limit",
             "5000",
-            "Number of real-time dispatches that may pass waiting best effort requests.",
+            "Number of real-time requests that may be dispatched while best effort requests wait.",
         ),
         limit(
             "low_starv_limit",
             "10000",
-            "Number of real-time and best effort dispatches that may pass waiting idle-class \
-             requests.",
+            "Number of real-time and best effort requests that may be dispatched while idle-class \
+             requests wait.",
         ),
     ]
 }
 
-/// The tunable of a queue that the first posting has but does not use.
+/// Makes a tunable for a queue that the first posting has but does not use.
 const fn unused(name: &'static str, default: &'static str) -> Tunable {
     quantum(
         name,
@@ -114,7 +116,7 @@ const fn called(name: &'static str, t: Tunable) -> Tunable {
     Tunable { name, ..t }
 }
 
-/// Tunables of the first posting, with its names for the times of idling.
+/// Tunables of the first posting. It has other names for the two times of idling.
 static TUNABLES_V1: [Tunable; 9] = [
     unused("hp_read_quantum", "100"),
     unused("hp_swrite_quantum", "2"),
@@ -130,7 +132,7 @@ static TUNABLES: [Tunable; 11] = tunables(["100", "5", "75", "4", "4", "3", "2",
 static TUNABLES_HISI: [Tunable; 11] = tunables(["10", "1", "100", "1", "1", "1", "1", "5", "5"]);
 static TUNABLES_MID: [Tunable; 11] = tunables(["10", "1", "100", "1", "1", "1", "1", "5", "20"]);
 
-/// Names of the quanta's tunables, by queue.
+/// Names of the quantum tunables, by queue.
 pub const QUANTA: [&str; 7] = [
     "hp_read_quantum",
     "hp_swrite_quantum",
@@ -141,21 +143,21 @@ pub const QUANTA: [&str; 7] = [
     "lp_swrite_quantum",
 ];
 
-/// The published form.
+/// A published version of row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Variant {
     /// Late 2013 and 2014.
     Late,
-    /// Like `Late`, with the numbers of older forms.
+    /// Like `Late`, but with the numbers of older versions.
     Hisi,
-    /// Mid 2013: no limits of class starvation.
+    /// Mid 2013: a class can starve the classes below it without limit.
     Mid,
-    /// The first posting, 2012: one cycle over all queues, without classes.
+    /// The first posting, 2012: one cycle over all queues and no classes.
     V1,
 }
 
 impl Variant {
-    /// Finds a variant by the version names of [`INFO`].
+    /// Returns the variant with a version name of [`INFO`].
     pub fn named(version: &str) -> Self {
         match version {
             "mid" => Variant::Mid,
@@ -164,7 +166,7 @@ impl Variant {
             _ => Variant::Late,
         }
     }
-    /// Its tunables.
+    /// Returns the tunables of the variant.
     pub fn tunables(self) -> &'static [Tunable] {
         match self {
             Variant::Late => &TUNABLES,
@@ -173,7 +175,7 @@ impl Variant {
             Variant::V1 => &TUNABLES_V1,
         }
     }
-    /// Default quanta, by queue.
+    /// Returns the default quanta, in requests, by queue.
     pub fn quanta(self) -> [u32; 7] {
         match self {
             Variant::Late => [100, 5, 75, 4, 4, 3, 2],
@@ -181,7 +183,8 @@ impl Variant {
             Variant::V1 => [100, 2, 100, 1, 1, 1, 1],
         }
     }
-    /// Default length of an idle wait, and the distance of inserts below which idling starts, ms.
+    /// Returns the default length of an idle wait, and the interval of insertions below which the
+    /// device idles, both in ms.
     pub fn idle_ms(self) -> [u64; 2] {
         match self {
             Variant::Late => [10, 25],
@@ -189,7 +192,8 @@ impl Variant {
             Variant::Mid | Variant::V1 => [5, 20],
         }
     }
-    /// Whether lower classes are served after a limit.
+    /// Returns true if a lower class is served after a limited number of requests of higher
+    /// classes.
     pub fn limits_starvation(self) -> bool {
         matches!(self, Variant::Late | Variant::Hisi)
     }

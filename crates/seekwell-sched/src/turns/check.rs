@@ -1,4 +1,4 @@
-//! Invariants, and the state in words.
+//! Checks the invariants, and describes the state in words.
 
 use super::{ASYNC, Place, Turns};
 use crate::cx::Cx;
@@ -6,7 +6,8 @@ use seekwell_core::RqId;
 use std::fmt::Write;
 
 impl Turns {
-    /// Every task with requests has the turn or waits for one, and no other task waits.
+    /// Checks that a task waits for a turn if and only if it has requests and does not have the
+    /// turn.
     pub(super) fn check_all(&self, cx: &Cx) {
         let mut held = self.head.len();
         let mut waiting = 0;

@@ -1,4 +1,4 @@
-//! Chooses whose turn it is, and which of its requests goes next.
+//! Chooses the task that gets the turn, and the next request of that task.
 
 use super::rules::{
     ASYNC_EXPIRED, ASYNC_TURN, ASYNC_WINDOW, EXPIRED, LEAST_SERVED, NEWCOMER, OWN_WRITES, SWEEP,
@@ -9,7 +9,7 @@ use crate::cx::Cx;
 use seekwell_core::{Instant, Nanos, Op, RqId, Rule};
 
 impl Turns {
-    /// Length of a turn, ns. On flash, 0: a turn is one request.
+    /// Returns the length of a turn, ns. On flash it is 0, because a turn is one request.
     fn slice_ns(&self) -> u64 {
         if self.rotational {
             self.values.slice_ns()
@@ -17,15 +17,15 @@ impl Turns {
             0
         }
     }
-    /// The largest credit of a task that slept, ns.
+    /// Returns the largest credit of a task that slept, ns.
     fn credit_ns(&self) -> u64 {
         self.slice_ns().max(self.values.window_ns())
     }
-    /// Whether the task is new: it has had less than newcomer_kb.
+    /// Returns true if the task has read and written less than newcomer_kb.
     pub(super) fn is_new(&self, i: u32) -> bool {
         self.queues.get(i as usize).new
     }
-    /// The key by which a task waits: newcomers come before all others.
+    /// Returns the sort key of a waiting task. New tasks come before all others.
     pub(super) fn key(&self, i: u32) -> u64 {
         let served_ns = self.queues.get(i as usize).served_ns;
         if self.is_new(i) {
@@ -45,7 +45,7 @@ impl Turns {
         self.turns.remove(&mut self.waiting, i);
         self.places.remove(&mut self.line, i);
     }
-    /// Re-sorts a waiting task after its payment changed.
+    /// Sorts a waiting task again, after its charge changed.
     pub(super) fn sort_again(&mut self, i: u32) {
         if self.turns.linked(i) {
             self.turns.remove(&mut self.waiting, i);
@@ -64,10 +64,10 @@ impl Turns {
         }
     }
 
-    /// A queue that was empty has a request.
+    /// Handles the first request of a queue that was empty. A task that slept gets a credit.
     pub(super) fn wakes(&mut self, i: u32, thought_ns: u64, now: Instant) {
         self.raise_floor();
-        // Buffered writes never sleep; the window holds them back.
+        // The queue of buffered writes counts as asleep, because only the window delays it.
         let slept = i == ASYNC || thought_ns > self.values.idle_ns();
         let credit = if slept { self.credit_ns() } else { 0 };
         let least = self.floor_ns.saturating_sub(credit);
@@ -99,33 +99,34 @@ impl Turns {
         i
     }
 
-    /// The task whose buffered write is next.
+    /// Returns the task whose buffered write is next.
     fn writer(&self, cx: &Cx) -> Option<u32> {
         let next = self.queues.try_get(ASYNC as usize)?.fifo.first()?;
         Some(Self::queue_of(cx.rqs[RqId(next)].ioc, true))
     }
-    /// Whether one more buffered write would exceed the window.
+    /// Returns true if one more buffered write would exceed the window.
     fn window_full(&mut self) -> bool {
         let window = self.values.window_ns();
         let q = self.queue(ASYNC);
         let after = (u64::from(q.in_device) + 1).saturating_mul(q.cost_ns);
         q.in_device > 0 && after > window
     }
-    /// Whether tasks other than the writer have issued sync requests recently. The writer's own
-    /// reads do not count: a writer that is held back sleeps and issues none.
+    /// Returns true if tasks other than the writer issued sync requests recently. The writer's own
+    /// reads do not count, because a writer whose writes are delayed sleeps and issues no reads.
     fn others_come(&self, cx: &Cx) -> bool {
         let own = self.writer(cx) == Some(self.sync_by);
         let last = if own { self.other_sync } else { self.last_sync };
         last.is_some_and(|at| cx.since(at) < RECENT)
     }
 
-    /// True if the task is a newcomer and only older tasks wait.
+    /// Returns true if the task is new and no other new task waits.
     fn comes_first(&self, i: u32) -> bool {
         let first = self.waiting.first();
         self.is_new(i) && first.is_none_or(|f| !self.is_new(f))
     }
 
-    /// Whether to wait for the current task, whose queue is empty. Arms the timer if so.
+    /// Returns true if the device should idle for the current task, whose queue is empty. Then also
+    /// arms the timer.
     fn waits(&mut self, cx: &mut Cx, i: u32) -> bool {
         let idle = self.values.idle_ns();
         let first = self.comes_first(i);
@@ -140,11 +141,12 @@ impl Turns {
         if q.in_device == 0 {
             cx.arm(IDLE, until);
         }
-        cx.why_text(WAITS, "its next request comes soon");
+        cx.why_text(WAITS, "the next request of the task is expected soon");
         true
     }
 
-    /// The queue whose request goes next: the current task's, or the one that has paid least.
+    /// Returns the queue whose request goes next: the queue of the current task, or the queue that
+    /// was charged least.
     pub(super) fn choose(&mut self, cx: &mut Cx, force: bool) -> Option<u32> {
         let now = cx.now();
         self.raise_floor();
@@ -167,7 +169,7 @@ impl Turns {
         }
         if old {
             self.async_went = true;
-            cx.why_text(ASYNC_EXPIRED, "they have waited too long");
+            cx.why_text(ASYNC_EXPIRED, "buffered writes have waited too long");
             return Some(ASYNC);
         }
         if let Some(i) = first {
@@ -176,7 +178,7 @@ impl Turns {
         let next = self.waiting.first();
         let least = next.map(|i| self.turns.key(i));
         if let Some((rule, paid)) = self.async_goes(cx, force, least) {
-            cx.why(rule, || format!("they paid {paid} ns"));
+            cx.why(rule, || format!("buffered writes were charged {paid} ns"));
             return Some(ASYNC);
         }
         let i = next?;
@@ -185,8 +187,8 @@ impl Turns {
         Some(self.begin_turn(cx, i, if new { NEWCOMER } else { LEAST_SERVED }))
     }
 
-    /// True if the oldest buffered write has waited too long, or if none has left for too long.
-    /// Other tasks must have had a turn since.
+    /// Returns true if the oldest buffered write has waited too long, or if no buffered write was
+    /// dispatched for too long. Between two such writes another task must have had a turn.
     fn async_expired(&mut self, cx: &Cx) -> bool {
         let others = self.async_went && !self.waiting.is_empty();
         let (oldest_ns, turn_ns) = (self.values.expire_ns(false), self.values.expire_ns(true));
@@ -200,7 +202,7 @@ impl Turns {
         })
     }
 
-    /// The rule and the payment if it is the buffered writes' turn.
+    /// If buffered writes go next, returns the rule and the time that they were charged, ns.
     fn async_goes(
         &mut self,
         cx: &mut Cx,
@@ -224,7 +226,7 @@ impl Turns {
         Some((OWN_WRITES, paid))
     }
 
-    /// The next request of a queue.
+    /// Returns the next request of queue `i`.
     pub(super) fn take(&mut self, cx: &mut Cx, i: u32) -> Option<RqId> {
         let expire = Nanos(self.values.expire_ns(i != ASYNC));
         let q = self.queues.get(i as usize);
@@ -244,8 +246,8 @@ impl Turns {
         Some(next)
     }
 
-    /// Charges the queue for a request that goes to the device: an estimate from recent costs. Ends
-    /// the newcomer state if the task has had enough.
+    /// Charges the queue the estimated cost of a request that goes to the device. Returns the
+    /// estimate, ns. A new task that has reached newcomer_kb stops being new.
     pub(super) fn pays(&mut self, cx: &Cx, i: u32, rq: RqId) -> u64 {
         let (price, enough_kb) = (self.price(i), self.values.newcomer_kb());
         let floor_ns = self.floor_ns;
@@ -261,12 +263,12 @@ impl Turns {
         let paid = q.cost_ns;
         if q.new && q.had_kb >= enough_kb {
             q.new = false;
-            // The service that a task received as a newcomer is not charged.
+            // A task is not charged for the service that it got while it was new.
             q.served_ns = floor_ns;
         }
         paid
     }
 }
 
-/// The least that a newcomer's request counts for, KiB; it accounts for a seek.
+/// The smallest amount that a request of a new task counts for, KiB. It accounts for a seek.
 const LEAST_KB: u64 = 32;

@@ -1,27 +1,27 @@
-//! turns: tasks take turns by the device time that they use; newcomers go before all others.
-//! Buffered writes pay double, and the device holds few of them while tasks other than the writer
-//! issue requests.
+//! turns: each task gets turns, and each turn is charged the device time that it used. New tasks go
+//! before all others. Buffered writes are charged double. The device holds few buffered writes
+//! while tasks other than the writer issue requests.
 //!
-//! Each task with sync requests has a queue; all buffered writes (all requests that are not sync)
-//! share one more. A request is charged to its queue when it completes. The charge is the time
-//! since the previous completion, or since the request's own issue if that was later. The charges
-//! add up to the time that the device was busy, so no model of the device is needed: a seek costs
-//! the time it took, and on flash a request costs its share of the device. Until completion, the
-//! queue is charged an estimate: its recent mean cost. The queue that has paid least goes next. A
-//! queue that slept is at most a slice behind the others, so that a reader with think time is
-//! served at once.
+//! Each task with sync requests has its own queue. All buffered writes (all requests that are not
+//! sync) share one more queue. When a request completes, its queue is charged the time since the
+//! previous completion, or since the issue of the request if that was later. The charges add up to
+//! the time that the device was busy, so no model of the device is needed. A seek costs the time it
+//! took, and on flash a request costs its fraction of the device. Until a request completes, its
+//! queue is charged an estimate, namely its recent mean cost. The queue that was charged least goes
+//! next. A queue that slept gets a credit of at most one slice, so that a reader with a long think
+//! time is served at once.
 //!
-//! A task is new until it has had newcomer_kb. A program that starts has finished reading by then;
-//! a program that copies has not. New tasks go before others. While a new task that reads is
-//! thinking, the device stays idle for a short time. A task that has waited for fifo_expire gets a
-//! turn in any case.
+//! A task is *new* until it has read and written newcomer_kb. A program that starts has finished
+//! reading by then; a program that copies files has not. New tasks go before others. While a new
+//! task that reads is thinking, the device idles for a short time. A task that has waited for
+//! fifo_expire_sync gets a turn in any case.
 //!
-//! On a rotating disk a turn lasts one slice, and the scheduler waits for a task that reads
-//! sequentially and returns quickly. On flash a turn is one request, and the scheduler waits only
-//! for newcomers that compete with older tasks.
+//! On a rotating disk a turn lasts one slice. The device idles for a task that reads sequentially
+//! and that issues its next request soon after a completion. On flash a turn is one request. There
+//! the device idles only for a new task, and only if no other new task waits.
 //!
-//! Not modelled: priorities, cgroups, one queue per CPU. Discards are treated as buffered writes. A
-//! task that has slept for long does not become new again.
+//! Priorities, cgroups and one queue per CPU are not modelled. Discards are treated as buffered
+//! writes. A task does not become new again, even after a long sleep.
 
 mod check;
 mod choose;
@@ -37,20 +37,22 @@ use seekwell_core::{
 };
 use tunables::Values;
 
-/// Registry entry.
+/// Registry entry of turns.
 pub const INFO: SchedulerInfo = SchedulerInfo {
     name: "turns",
     layer: Layer::Mq,
     versions: &[("1", Era::Mq)],
-    summary: "turns by measured device time, newcomers first, few buffered writes beside others",
+    summary: "turns by measured device time, new tasks first, few buffered writes in the device",
     history: "In no kernel: designed with `seekwell arena`; docs/ideas/turns.md gives the \
               workloads and the held-out results.",
-    not_when: "Bulk writes whose speed matters while others read, and services that must not stall \
-               while programs start: the first 64 MiB of a new task go before them.",
+    not_when: "Bulk writes that must be fast while other tasks read. Services that must not stall \
+               while programs start, because the first 64 MiB of a new task go before their \
+               requests.",
     source: "docs/ideas/turns.md",
     per_process: true,
     hash: hash_always,
-    // fifo_expire_async, then one buffered write after each turn, which is a slice and its wait.
+    // fifo_expire_async. After that, one buffered write goes after each turn, which lasts a slice
+    // and an idle wait.
     waiting: Waiting {
         fixed_ms: 5500,
         requests: 8,
@@ -64,45 +66,49 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     make: |cx, _| Box::new(Turns::new(cx)),
 };
 
-/// The timer that ends the wait for a task.
+/// Timer slot of the idle wait for a task.
 const IDLE: Slot = Slot::new(0, "idle_timer");
-/// The queue of all requests that are not sync; a task's queue is its context's number plus one.
+/// Index of the queue of all requests that are not sync. The index of a task's queue is the number
+/// of its io context plus one.
 const ASYNC: u32 = 0;
-/// A distance from the end of one request to the start of the next that is not a seek, sectors (2
-/// MiB).
+/// Largest distance from the end of a request to the start of the next that is not a seek, in
+/// sectors (2 MiB).
 const NEAR: u64 = 4096;
-/// A sequential reader: half of its recent requests were near; 256 means all.
+/// A task reads sequentially if at least this part (half) of its recent requests were near. 256
+/// means all.
 const SEQUENTIAL: u32 = 128;
-/// Sync requests are considered ongoing for this long after the last one.
+/// Sync requests count as recent for this long after the last one.
 const RECENT: Nanos = Nanos::from_ms(1000);
-/// The start value of payments, ns. The values below it, six days' worth, are for newcomers.
+/// Initial charge of a queue, ns. The keys below it (six days of device time) are for new tasks.
 const ZERO_NS: u64 = 1 << 50;
-/// Assumed cost of a request before one is measured, ns.
+/// Estimated cost of a request before a cost was measured, ns.
 const UNMEASURED_NS: u64 = 500_000;
 
-/// A task's requests and statistics.
+/// The queue of a task: its requests and statistics.
 #[derive(Clone, Debug)]
 struct Queue {
     sorted: Tree,
     fifo: List,
     in_device: u32,
-    /// The amount it has paid, ns; the queue that has paid least is next.
+    /// Device time that the queue was charged, ns. The queue that was charged least is next.
     served_ns: u64,
-    /// Recent mean cost of its requests, ns.
+    /// Recent mean cost of a request of the queue, ns.
     cost_ns: u64,
-    /// The end of the last request dispatched (`position`), and of the last inserted (`end`).
+    /// End sector of the last request dispatched (`position`) and of the last request inserted
+    /// (`end`).
     position: Sector,
     end: Sector,
-    /// When the wait for a turn began, or when its last request was dispatched.
+    /// Start of the wait for a turn, or the time at which the last request was dispatched.
     waits_since: Instant,
-    /// `START` if nothing has completed yet.
+    /// Time of the last completion; `START` if nothing has completed.
     last_done: Instant,
     /// Mean time from a completion to the next request, ns.
     think_ns: u64,
-    /// Decaying share of its requests that were near; 256 means all.
+    /// Decaying fraction of the task's requests that were near; 256 means all.
     near: u32,
     last_read: bool,
-    /// Whether it is a newcomer, and the amount it has had, KiB.
+    /// True if the task is new (`new`), and the amount that it has read and written (`had_kb`),
+    /// KiB.
     new: bool,
     had_kb: u64,
 }
@@ -128,7 +134,7 @@ impl Default for Queue {
     }
 }
 
-/// Where a request is, and in whose queue.
+/// The place of a request, with the index of its queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Place {
     #[default]
@@ -142,34 +148,34 @@ enum Place {
 #[derive(Clone, Copy, Debug, Default)]
 struct Rq {
     place: Place,
-    /// The amount that its queue has paid for it in advance, ns.
+    /// Time that the queue was charged in advance for the request, ns.
     paid_ns: u64,
 }
 
-/// The scheduler.
+/// The scheduler turns.
 #[derive(Debug)]
 pub struct Turns {
     queues: Side<Queue>,
     nodes: Nodes<Sector>,
     links: Links,
     rq: Side<Rq>,
-    /// Returned or at-head requests; they go before all others.
+    /// Requests that were returned or inserted at the head. They go before all others.
     head: List,
-    /// Tasks with requests that do not have the turn, sorted by their payments.
+    /// Tasks that have requests and wait for a turn, sorted by key.
     waiting: Tree,
     turns: Nodes<u64>,
-    /// The same tasks by how long they have waited for a turn.
+    /// The same tasks, sorted by the time that they have waited for a turn.
     line: List,
     places: Links,
-    /// The task that has the turn, and since when.
+    /// The task that has the turn (`current`), and the start of the turn (`since`).
     current: Option<u32>,
     since: Instant,
-    /// No task has had a turn since an expired buffered write left.
+    /// True if no task has had a turn since an expired buffered write was dispatched.
     async_went: bool,
-    /// The least amount paid by a task with requests that is not new; it never falls.
+    /// Smallest charge of a task that has requests and is not new, ns. The value never decreases.
     floor_ns: u64,
-    /// When the last sync request arrived, whose it was, and when the last one of any other task
-    /// arrived.
+    /// Arrival of the last sync request (`last_sync`), the queue of that request (`sync_by`), and
+    /// the arrival of the last sync request of another task (`other_sync`).
     last_sync: Option<Instant>,
     sync_by: u32,
     other_sync: Option<Instant>,
@@ -179,7 +185,7 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// Creates an empty scheduler with the defaults.
+    /// Creates the scheduler with the default tunables.
     pub fn new(cx: &Cx) -> Self {
         Turns {
             queues: Side::new(),
@@ -194,7 +200,7 @@ impl Turns {
             current: None,
             since: cx.now(),
             async_went: false,
-            // The start value is high enough that no credit goes below zero.
+            // The initial value is so high that no credit makes it negative.
             floor_ns: ZERO_NS + (1 << 40),
             last_sync: None,
             sync_by: ASYNC,
@@ -235,7 +241,8 @@ impl Turns {
         }
     }
 
-    /// The request has left the device. Its queue pays the measured time in place of the estimate.
+    /// Handles a request that left the device. Charges its queue the measured time instead of the
+    /// estimate. Returns the queue.
     fn leaves(&mut self, rq: RqId, took_ns: u64) -> Option<u32> {
         let own = self.rq.at(rq.idx());
         let Place::Device(i) = own.place else {
@@ -251,7 +258,8 @@ impl Turns {
         Some(i)
     }
 
-    /// Accepts a neighbour with the same operation only, because one tree holds all operations.
+    /// Returns a neighbour only if it has the same operation, because one tree contains all
+    /// operations.
     fn beside(&self, cx: &Cx, rq: RqId, found: Option<u32>) -> Option<RqId> {
         found.map(RqId).filter(|n| cx.rqs[*n].op == cx.rqs[rq].op)
     }
@@ -289,10 +297,10 @@ impl Scheduler for Turns {
         let mut thought = 0;
         if empty && q.in_device == 0 && q.last_done != Instant::START {
             thought = now.since(q.last_done).0;
-            // The cap makes one long pause decay quickly.
+            // The cap lets the mean recover quickly after one long pause.
             q.think_ns = (q.think_ns * 3 + thought.min(2 * idle)) / 4;
             if on {
-                // The device was idle for this task.
+                // The device idled for this task.
                 q.served_ns += thought.min(idle);
             }
         }
@@ -348,7 +356,7 @@ impl Scheduler for Turns {
             q.cost_ns = (q.cost_ns * 7 + took) / 8;
             let idle = q.fifo.is_empty() && q.in_device == 0;
             if on && idle && (!self.line.is_empty() || !self.queue(ASYNC).fifo.is_empty()) {
-                // Other requests were held back for this task, and no other event would run the
+                // Other requests were delayed for this task, and no other event would run the
                 // queue.
                 cx.kick();
             }
@@ -376,12 +384,12 @@ impl Scheduler for Turns {
         }
     }
 
-    /// The window does the work of writeback throttling, and no task sleeps because of its own
-    /// reads.
+    /// Returns false: the window replaces writeback throttling. With the throttling, a task could
+    /// sleep because of its own reads.
     fn wants_wbt(&self) -> bool {
         crate::wbt::wanted(INFO.name)
     }
-    /// Leaves tags for readers, however many writes there are.
+    /// Limits async requests to three quarters of the tags, so that tags are left for readers.
     fn limit_depth(&mut self, cx: &mut Cx, bio: &Bio, _: IocId) -> Option<u32> {
         let most = (cx.queue.nr_requests * 3 / 4).max(1);
         (!bio.is_sync(cx.queue.era)).then_some(most)
@@ -394,13 +402,13 @@ impl Scheduler for Turns {
             .find(&self.queues.at(i as usize).sorted, bio.end());
         found.map(RqId).filter(|rq| cx.rqs[*rq].op == bio.op)
     }
-    /// Sync and async requests are never merged.
+    /// Returns true if bio and request are both sync or both async.
     fn allow_merge(&mut self, cx: &mut Cx, rq: RqId, bio: &Bio, _: IocId) -> bool {
         cx.rqs[rq].sync == bio.is_sync(cx.queue.era)
     }
     fn merged(&mut self, cx: &mut Cx, rq: RqId, kind: MergeKind) {
         if let (MergeKind::Front, Place::Queue(i)) = (kind, self.rq.at(rq.idx()).place) {
-            // The start has moved.
+            // The start sector of the request has changed.
             let q = self.queues.at(i as usize);
             self.nodes.remove(&mut q.sorted, rq.0);
             self.nodes.insert(&mut q.sorted, rq.0, cx.rqs[rq].sector);

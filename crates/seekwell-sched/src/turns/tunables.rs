@@ -1,55 +1,55 @@
-//! Tunables.
+//! Tunables of turns.
 
 use crate::tunable::{INT_MAX, Kind, StoreError, Tunable, strict_int};
 
-/// One entry per line of [`Values`].
+/// The tunables, in the order of [`Values`].
 pub(super) const TUNABLES: &[Tunable] = &[
     number(
         "slice_sync",
         (Kind::Ms, "ms", 10_000),
         "40",
-        "Rotating disks: how long a task's turn lasts. Longer: fewer seeks, longer waits.",
+        "How long a task's turn lasts on a rotating disk. Longer: fewer seeks, longer waits.",
     ),
     number(
         "slice_idle_us",
         (Kind::Us, "us", 1_000_000),
         "4000",
-        "How long the device waits for a task, and how quickly the task must return. 0: no \
-         waiting.",
+        "How long the device idles for the next request of a task. It idles only for a task whose \
+         mean think time is shorter than this. 0: no idling.",
     ),
     number(
         "newcomer_kb",
         (Kind::Count, "KiB", INT_MAX),
         "65536",
-        "Amount that a new task may read and write before tasks that have had as much. More: \
+        "A task is new until it has read and written this amount, and new tasks go first. More: \
          programs start sooner, others wait longer. 0: no task counts as new.",
     ),
     number(
         "async_cost",
         (Kind::Count, "times", 1000),
         "2",
-        "Price of device time for buffered writes; other requests pay 1. More: buffered writes get \
-         less of the device.",
+        "Factor on the device time that buffered writes are charged; for other requests the factor \
+         is 1. More: buffered writes get less of the device.",
     ),
     number(
         "async_window_us",
         (Kind::Us, "us", 10_000_000),
         "2000",
-        "Device time of the buffered writes in the device while sync requests arrive. 0: one \
-         write.",
+        "While sync requests arrive, the device gets at most the buffered writes that it completes \
+         in this time. 0: one write.",
     ),
     number(
         "fifo_expire_sync",
         (Kind::Ms, "ms", INT_MAX),
         "500",
-        "Longest wait of a task for its turn behind tasks with precedence, and of a request in the \
-         turn.",
+        "Longest time that a task waits for its turn while other tasks have precedence, and that a \
+         request waits within a turn.",
     ),
     number(
         "fifo_expire_async",
         (Kind::Ms, "ms", INT_MAX),
         "5000",
-        "The same for buffered writes.",
+        "Longest time that a buffered write waits while other requests have precedence.",
     ),
 ];
 
@@ -70,7 +70,7 @@ const fn number(
     }
 }
 
-/// The values, in the order of [`TUNABLES`].
+/// The values of the tunables, in the order of [`TUNABLES`].
 #[derive(Debug)]
 pub(super) struct Values([u64; TUNABLES.len()]);
 

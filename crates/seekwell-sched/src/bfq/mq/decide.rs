@@ -1,12 +1,13 @@
-//! Decides whether the device idles for a queue. Also checks the invariants.
+//! Decides whether the device idles for a queue. Also checks the invariants of multi-queue BFQ.
 
 use super::{Bfq, IDLE_TIMER, MqQueue, is_6_1};
 use crate::bfq::core::{Core, QId};
 use crate::cx::Cx;
 use seekwell_core::Era;
 
-/// `bfq_asymmetric_scenario`: true if weights differ (unless `q` has the smallest), or classes
-/// differ, or groups do.
+/// `bfq_asymmetric_scenario`: returns true if the busy queues differ in class, belong to several
+/// groups, or have different weights. Different weights do not count if `q` has the smallest
+/// weight.
 pub(super) fn asymmetric(core: &Core<MqQueue>, era: Era, q: Option<QId>) -> bool {
     let w = &core.wf.weights;
     let smallest = q.is_some_and(|q| {
@@ -26,8 +27,8 @@ impl Bfq {
     pub(super) fn asymmetric(&self, cx: &Cx, q: QId) -> bool {
         asymmetric(&self.core, cx.queue.era, Some(q))
     }
-    /// `idling_boosts_thr_without_issues`: whether idling for `q` raises the throughput and harms
-    /// no raised queue.
+    /// `idling_boosts_thr_without_issues`: returns true if idling for `q` raises the throughput and
+    /// does not delay a raised queue.
     pub(super) fn boosts(&self, q: QId) -> bool {
         let x = self.queue(q);
         if x.procs == 0 || self.core.wr_busy > 0 {
@@ -37,7 +38,8 @@ impl Bfq {
         let steady = !self.seeky(q) && x.io_bound && x.short_think;
         (!self.flash && !queueing) || ((!self.flash || !queueing) && steady)
     }
-    /// `idling_needed_for_service_guarantees`: whether idling is needed to keep service guarantees.
+    /// `idling_needed_for_service_guarantees`: returns true if idling for `q` is needed so that
+    /// each queue gets its fraction of the service.
     pub(super) fn needed(&self, cx: &Cx, q: QId) -> bool {
         let x = self.queue(q);
         if x.procs == 0 {
@@ -48,7 +50,7 @@ impl Bfq {
             && (self.core.wr_busy < i64::from(busy) || self.core.in_driver >= x.dispatched + 4);
         pressed || busy == 1 || self.asymmetric(cx, q)
     }
-    /// `bfq_better_to_idle`: whether the device should idle for `q` while `q` is empty.
+    /// `bfq_better_to_idle`: returns true if the device should idle for `q` while `q` is empty.
     pub(super) fn better_to_idle(&self, cx: &Cx, q: QId) -> bool {
         let x = self.queue(q);
         if x.procs == 0 {
@@ -62,16 +64,16 @@ impl Bfq {
         }
         self.boosts(q) || self.needed(cx, q)
     }
-    /// `bfq_bfqq_must_idle`: whether `q` is empty and worth waiting for.
+    /// `bfq_bfqq_must_idle`: returns true if `q` is empty and the device should idle for it.
     pub(super) fn must_idle(&self, cx: &Cx, q: QId) -> bool {
         self.core.empty(q) && self.better_to_idle(cx, q)
     }
-    /// `bfq_bfqq_budget_timeout`: whether the time of the slot is used up.
+    /// `bfq_bfqq_budget_timeout`: returns true if the time of the slot is used up.
     pub(super) fn budget_timeout(&self, cx: &Cx, q: QId) -> bool {
         cx.jiffies() >= self.queue(q).budget_timeout_j
     }
-    /// `bfq_may_expire_for_budg_timeout`: a queue that the device idles for keeps the device unless
-    /// most of its budget is left.
+    /// `bfq_may_expire_for_budg_timeout`: returns true if the queue may expire because of its time.
+    /// While the device idles for the queue, it may expire only if a third of its budget is left.
     pub(super) fn may_expire(&self, cx: &Cx, q: QId) -> bool {
         let e = self.core.ent(q);
         (!self.queue(q).waiting || e.left() >= e.budget / 3) && self.budget_timeout(cx, q)

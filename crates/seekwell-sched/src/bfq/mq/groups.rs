@@ -1,4 +1,4 @@
-//! Cgroups and tag limits.
+//! Cgroups, and the limits on the tags that a queue or a group may use.
 
 use super::{Bfq, is_6_1};
 use crate::bfq::core::{Group, QId, Reason};
@@ -9,11 +9,12 @@ use crate::cx::Cx;
 use crate::shallow::{opened_by_word_limit, word_shift};
 use seekwell_core::{Bio, CgroupId, IocId, Op};
 
-/// Weight of a group without a configured weight.
+/// Weight of a group whose cgroup has no configured weight.
 const WEIGHT_DEFAULT: u32 = 100;
 /// Largest weight of a group.
 const WEIGHT_MAX: u32 = 1000;
-/// Number of levels of a class; it is also the factor between classes in the share of tags.
+/// Number of priority levels of a class. The tag limits also use it as the factor between the
+/// weights of neighbouring classes.
 const LEVELS: u64 = 8;
 
 impl Bfq {
@@ -21,7 +22,8 @@ impl Bfq {
         let w = cx.cgroups.get(&cgroup).and_then(|c| c.weight);
         u64::from(w.unwrap_or(WEIGHT_DEFAULT).clamp(1, WEIGHT_MAX))
     }
-    /// `bfq_bio_bfqg`: the group of a cgroup. At first use it is created with its ancestors.
+    /// `bfq_bio_bfqg`: returns the group of a cgroup. At first use it creates the group and its
+    /// ancestors.
     pub(super) fn group_of(&mut self, cx: &Cx, cgroup: CgroupId) -> u32 {
         let known = cx.cgroups.get(&cgroup).filter(|c| c.online);
         let (Some(c), false) = (known, cgroup == CgroupId::ROOT) else {
@@ -62,7 +64,7 @@ impl Bfq {
         }
     }
 
-    /// `bfq_bic_update_cgroup`: moves the sync queue of a process that changed its group.
+    /// `bfq_bic_update_cgroup`: moves the sync queue of a process whose cgroup changed.
     pub(super) fn follow_cgroup(&mut self, cx: &mut Cx, ioc: IocId, cgroup: CgroupId) {
         if self.core.groups.len() == 1 && cx.cgroups.is_empty() {
             return;
@@ -93,7 +95,7 @@ impl Bfq {
             at = self.queue(t).redirect;
         }
     }
-    /// `bfq_bfqq_move`: moves a queue to another group.
+    /// `bfq_bfqq_move`: moves queue `q` to group `to`.
     fn move_queue(&mut self, cx: &mut Cx, q: QId, to: u32) {
         let j = cx.jiffies();
         if self.core.serving == Some(q) {
@@ -126,8 +128,8 @@ impl Bfq {
         }
     }
 
-    /// `bfq_update_depths`: tag limits for async requests and sync writes, with and without busy
-    /// raised queues.
+    /// `bfq_update_depths`: computes the tag limits for async requests and sync writes. There are
+    /// separate limits for the time in which raised queues are busy.
     pub(super) fn update_depths(&mut self, cx: &Cx) {
         let nr = cx.queue.nr_requests;
         let of = |n: u32| {
@@ -144,7 +146,8 @@ impl Bfq {
             of(nr)
         };
     }
-    /// `bfq_limit_depth`: the number of tags that a bio may use.
+    /// `bfq_limit_depth`: returns the number of tags that a bio may use; `None` if there is no
+    /// limit.
     pub(super) fn depth_for(&mut self, cx: &Cx, bio: &Bio, ioc: IocId) -> Option<u32> {
         let nr = cx.queue.nr_requests;
         let sync = bio.is_sync(cx.queue.era);
@@ -159,8 +162,8 @@ impl Bfq {
         let limit = if over { 1 } else { limit };
         (limit < nr).then_some(limit)
     }
-    /// `bfqq_request_over_limit`: whether the queue, or a group above it, already has all tags of
-    /// its share.
+    /// `bfqq_request_over_limit`: returns true if the queue, or a group above it, already holds all
+    /// the tags that its weight gives it.
     fn over_limit(&self, q: QId, limit: u32) -> bool {
         let wf = &self.core.wf;
         let leaf = self.queue(q).ent;
@@ -170,8 +173,9 @@ impl Bfq {
         }
         self.tags_left(leaf, leaf, u64::from(limit)).is_none()
     }
-    /// The share of `limit` tags for `e`, an ancestor of `leaf` or `leaf` itself, computed from the
-    /// root down. `None` if `e` or an ancestor has all its tags.
+    /// Returns the number of tags that entity `e` may hold out of `limit`. `e` is `leaf` or an
+    /// ancestor of `leaf`. The number is computed from the root down, by weight. Returns `None` if
+    /// `e` or an ancestor already holds that many requests.
     fn tags_left(&self, e: u32, leaf: u32, limit: u64) -> Option<u64> {
         let wf = &self.core.wf;
         let limit = match wf.parent(e) {

@@ -1,5 +1,6 @@
-//! Injection: requests of other queues are served while the device waits for the queue in service.
-//! This file finds donors, their limit, and which queue wakes another.
+//! Injection: while the device waits for the queue in service, requests of another queue (the
+//! donor) are served. This file chooses the donor, limits the number of injected requests, and
+//! detects which queue wakes another.
 
 use super::{Bfq, LARGE};
 use crate::bfq::core::QId;
@@ -7,11 +8,11 @@ use crate::bfq::rules;
 use crate::cx::Cx;
 use seekwell_core::NSEC_PER_MSEC;
 
-/// A request within this time after a completion may have been woken by it, ns.
+/// A queue can be the waker of a request that arrives within this time after its completion, ns.
 const WAKE_GAP: u64 = 4 * NSEC_PER_MSEC;
-/// Number of consecutive wake-ups that make a waker.
+/// A queue is a waker after this many wake-ups in sequence.
 const WAKE_TIMES: u32 = 3;
-/// The wake-ups must happen within this many idle slices.
+/// The wake-ups must happen within this many times `slice_idle`.
 const WAKE_WINDOW: u64 = 128;
 
 impl Bfq {
@@ -21,8 +22,8 @@ impl Bfq {
             && x.next
                 .is_some_and(|n| self.core.charge(cx, d, n) <= self.core.ent(d).left())
     }
-    /// `bfq_select_queue` (its injection): the queue that may be served in place of the empty queue
-    /// `q`.
+    /// `bfq_select_queue` (the part about injection): returns the donor, that is the queue to serve
+    /// instead of the empty queue `q`.
     pub(super) fn donor(&mut self, cx: &mut Cx, q: QId) -> Option<QId> {
         let x = self.queue(q);
         if let Some(owner) = x.owner
@@ -47,8 +48,8 @@ impl Bfq {
             !self.boosts(q) && (!self.core.raised(q) || self.core.wr_busy > 1 || !x.short_think);
         if may { self.injector(cx, q) } else { None }
     }
-    /// `bfq_choose_bfqq_for_injection`: any queue, within the injection limit of the queue in
-    /// service.
+    /// `bfq_choose_bfqq_for_injection`: returns any active queue, as long as fewer requests are in
+    /// the driver than the injection limit of `q` allows.
     fn injector(&mut self, cx: &Cx, q: QId) -> Option<QId> {
         let x = self.queue(q);
         if self.core.in_driver >= x.own.inject_limit {
@@ -68,8 +69,8 @@ impl Bfq {
         Some(found)
     }
 
-    /// `bfq_add_request`: the only request of its process arrives. This is the time to measure the
-    /// cost of injection.
+    /// `bfq_add_request` (a part): handles a request that is the only request of its process. Such
+    /// a request can measure how much injection delays the process.
     pub(super) fn first_of_process(&mut self, cx: &mut Cx, q: QId) {
         let (j, now) = (cx.jiffies(), cx.now().0);
         self.look_for_waker(cx, q);
@@ -87,7 +88,7 @@ impl Bfq {
             }
         }
     }
-    /// `bfq_reset_inject_limit`: resets the measured effect of injection.
+    /// `bfq_reset_inject_limit`: discards the measured effect of injection and resets the limit.
     pub(super) fn reset_inject_limit(&mut self, cx: &Cx, q: QId) {
         let j = cx.jiffies();
         self.waited = None;
@@ -96,7 +97,7 @@ impl Bfq {
         x.own.inject_limit = u32::from(!x.short_think);
         x.own.decrease_j = j;
     }
-    /// `bfq_update_inject_limit`: the measured request has completed.
+    /// `bfq_update_inject_limit`: adapts the limit of `q`, after the measured request completed.
     pub(super) fn update_inject_limit(&mut self, cx: &mut Cx, q: QId) {
         let t = cx.now().0 - self.measured_since;
         let (alone, injected) = (self.core.in_driver == 1, self.injected);
@@ -124,7 +125,7 @@ impl Bfq {
         let limit = x.inject_limit;
         cx.why(rules::INJECT_LIMIT, || {
             self.core.of(q).says(format!(
-                "served in {} us: {{who}} tolerates {limit} injected",
+                "served in {} us: {{who}} allows {limit} injected requests",
                 t / 1000
             ))
         });
@@ -132,7 +133,7 @@ impl Bfq {
         self.injected = false;
     }
 
-    /// `bfq_check_waker`: checks whether the last served queue wakes `q`.
+    /// `bfq_check_waker`: checks whether the queue whose request completed last wakes `q`.
     fn look_for_waker(&mut self, cx: &mut Cx, q: QId) {
         let now = cx.now().0;
         let Some(last) = self.last_completed else {
@@ -161,7 +162,7 @@ impl Bfq {
             self.set_waker(q, Some(last));
         }
     }
-    /// Moves `q` to the list of the queues that its waker wakes.
+    /// Sets the waker of `q` and moves `q` to the list of queues that this waker wakes.
     pub(super) fn set_waker(&mut self, q: QId, waker: Option<QId>) {
         let old = std::mem::replace(&mut self.queue_mut(q).own.waker, waker);
         if let Some(o) = old

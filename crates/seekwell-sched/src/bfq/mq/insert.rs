@@ -1,4 +1,5 @@
-//! Insertion of a request: statistics, the change from idle to busy, preemption, bursts.
+//! Insertion of a request: statistics, the change of its queue from idle to busy, preemption,
+//! bursts.
 
 use super::{BURST_LARGE, Bfq, IDLE_TIMER, LARGE, SEEK_FAR, WR_COEFF, WR_WEIGHT};
 use crate::bfq::core::{QId, Reason, SOFTRT_RATE};
@@ -6,13 +7,13 @@ use crate::bfq::rules;
 use crate::cx::Cx;
 use seekwell_core::{IocId, NSEC_PER_MSEC, RqId, Sector};
 
-/// Number of samples from which a mean is used.
+/// A decaying mean is used if its sample count is above this, that is from the third sample on.
 const ENOUGH: u64 = 80;
-/// The I/O-bound test looks back this far at most, ns.
+/// The test for I/O-bound queues looks back at most this far, ns.
 const IO_WINDOW: u64 = 200 * NSEC_PER_MSEC;
 
 impl Bfq {
-    /// `__bfq_insert_request`: inserts a request.
+    /// `__bfq_insert_request`: adds a request to its queue and updates the statistics.
     pub(super) fn insert_request(&mut self, cx: &mut Cx, q: QId, rq: RqId) {
         let ioc = cx.rqs[rq].ioc;
         let q = self.place(cx, q, rq, ioc);
@@ -26,7 +27,7 @@ impl Bfq {
         self.enqueued(cx, q, rq);
     }
 
-    /// `bfq_update_io_thinktime`: records the time from a completion to the next request.
+    /// `bfq_update_io_thinktime`: updates the mean time from a completion to the next request.
     fn think_time(&mut self, cx: &Cx, q: QId) {
         let limit = 2 * self.set.slice_idle.0;
         let x = self.queue_mut(q);
@@ -34,13 +35,14 @@ impl Bfq {
             return;
         }
         let t = &mut x.own.think;
-        // Unsigned: for a queue created at this instant, `last_end` is a nanosecond in the future.
+        // Unsigned arithmetic: for a queue created at this instant, `last_end` is one nanosecond in
+        // the future.
         let e = cx.now().0.wrapping_sub(t.last_end).min(limit);
         t.samples = (7 * t.samples + 256) / 8;
         t.total = (7 * t.total + 256 * e) / 8;
         t.mean = (t.total + 128) / t.samples;
     }
-    /// `bfq_update_has_short_ttime`: decides whether the process issues its next request soon.
+    /// `bfq_update_has_short_ttime`: decides whether the think time of the process is short.
     fn short_think(&mut self, cx: &Cx, q: QId, ioc: IocId) {
         let j = cx.jiffies();
         let x = self.queue(q);
@@ -61,15 +63,15 @@ impl Bfq {
             self.reset_inject_limit(cx, q);
         }
     }
-    /// Whether a request is a seek from `last`.
+    /// Returns true if a request is far enough from `last` to be a seek.
     pub(super) fn is_seek(&self, cx: &Cx, last: Sector, rq: RqId) -> bool {
         let r = &cx.rqs[rq];
         last.0 != 0
             && r.sector.0.abs_diff(last.0) > SEEK_FAR
             && (!self.flash || r.sectors.0 < LARGE)
     }
-    /// `bfq_update_io_seektime`: records one bit per request: whether it was a seek. A soft
-    /// real-time queue with only seeks is not raised any longer.
+    /// `bfq_update_io_seektime`: records one bit per request: 1 for a seek. A soft real-time queue
+    /// whose last 32 requests are all seeks loses its raised weight.
     fn seek_history(&mut self, cx: &mut Cx, q: QId, rq: RqId) {
         let seek = self.is_seek(cx, self.queue(q).last_request_pos, rq);
         let x = self.queue_mut(q);
@@ -78,9 +80,9 @@ impl Bfq {
         if softrt && self.totally_seeky(q) {
             if self.queue(q).wr_switch_j + self.wr_duration_j() < cx.jiffies() {
                 cx.why(rules::SEEKY_LOWERED, || {
-                    self.core
-                        .of(q)
-                        .says("{who} only seeks: its weight is not raised any longer")
+                    self.core.of(q).says(
+                        "all requests of {who} are seeks: its weight is not raised any longer",
+                    )
                 });
                 self.end_wr(cx, q);
             } else {
@@ -89,8 +91,8 @@ impl Bfq {
             }
         }
     }
-    /// `bfq_update_io_intensity`: decides whether the queue spends most of its time waiting for its
-    /// own I/O.
+    /// `bfq_update_io_intensity`: decides whether the queue is I/O-bound, that is idle for at most
+    /// a fifth of the time.
     fn io_intensity(&mut self, now: u64, q: QId) {
         let x = self.queue_mut(q);
         let quiet = x.sort.is_empty() && x.dispatched == 0;
@@ -110,7 +112,7 @@ impl Bfq {
         x.io_bound = bound;
     }
 
-    /// `bfq_add_request`: order, activation, raising.
+    /// `bfq_add_request`: sorts the request in, activates its queue and decides about raising.
     fn add(&mut self, cx: &mut Cx, q: QId, rq: RqId, ioc: IocId) {
         let (j, now) = (cx.jiffies(), cx.now().0);
         let was = self.core.ent(q).coeff;
@@ -146,8 +148,8 @@ impl Bfq {
         }
     }
 
-    /// `bfq_bfqq_handle_idle_busy_switch`: the queue changes from idle to busy. True if it counts
-    /// as interactive.
+    /// `bfq_bfqq_handle_idle_busy_switch`: changes the queue from idle to busy. Returns true if the
+    /// queue counts as interactive.
     fn awake(&mut self, cx: &mut Cx, q: QId, rq: RqId, ioc: IocId, was: u64) -> bool {
         let j = cx.jiffies();
         let x = self.queue(q);
@@ -190,8 +192,8 @@ impl Bfq {
         self.preempt(cx, q, wants);
         interactive
     }
-    /// `bfq_bfqq_update_budg_for_activation`: sets the budget of the new slot. True if the queue
-    /// continues with its remaining budget.
+    /// `bfq_bfqq_update_budg_for_activation`: sets the budget of the new slot. Returns true if the
+    /// queue continues with the rest of its last budget.
     fn activation_budget(&mut self, cx: &Cx, q: QId, rq: RqId, in_time: bool) -> bool {
         let e = self.core.ent(q);
         let left = e.left();
@@ -208,8 +210,8 @@ impl Bfq {
         self.queue_mut(q).own.non_blocking = false;
         false
     }
-    /// `bfq_bfqq_handle_idle_busy_switch` (its end): `q` preempts the queue in service if it
-    /// qualifies.
+    /// `bfq_bfqq_handle_idle_busy_switch` (its last part): lets `q` preempt the queue in service if
+    /// one of the conditions holds. `wants` is true if `q` continues with the rest of its budget.
     fn preempt(&mut self, cx: &mut Cx, q: QId, wants: bool) {
         let Some(p) = self.core.serving else { return };
         let more = (wants && self.core.ent(q).coeff >= self.core.ent(p).coeff)
@@ -225,8 +227,8 @@ impl Bfq {
             self.expire(cx, p, false, Reason::Preempted);
         }
     }
-    /// `bfq_bfqq_higher_class_or_weight`: higher class, or larger weight of the queue (of its group
-    /// if the groups differ).
+    /// `bfq_bfqq_higher_class_or_weight`: returns true if `q` has a higher class or a larger weight
+    /// than `p`. If their groups differ, the weights of the groups are compared.
     fn higher(&self, q: QId, p: QId) -> bool {
         let (a, b) = (self.core.ent(q), self.core.ent(p));
         if a.class < b.class {
@@ -243,7 +245,7 @@ impl Bfq {
         weight(self.queue(q).ent) > weight(self.queue(p).ent)
     }
 
-    /// `bfq_handle_burst`: decides whether a new queue is single, in a burst, or in a large burst.
+    /// `bfq_handle_burst`: decides whether a new queue is alone, in a burst, or in a large burst.
     pub(super) fn handle_burst(&mut self, cx: &mut Cx, q: QId) {
         let j = cx.jiffies();
         let x = self.queue(q);
@@ -262,7 +264,7 @@ impl Bfq {
         self.core.last_in_burst_j = j;
     }
 
-    /// `bfq_rq_enqueued`: the effect of the new request on an idle wait.
+    /// `bfq_rq_enqueued`: ends an idle wait if the new request is worth it.
     fn enqueued(&mut self, cx: &mut Cx, q: QId, rq: RqId) {
         let r = &cx.rqs[rq];
         let (sync, sectors, end) = (r.sync, r.sectors.0, r.end());

@@ -1,31 +1,32 @@
-//! Measures the device: whether it queues, and how fast it is.
+//! Measures the device: whether it queues commands, and its peak rate.
 
 use super::{Bfq, MIN_TT};
 use crate::bfq::core::{QId, RATE_SHIFT, sectors_in};
 use crate::cx::Cx;
 use seekwell_core::{NSEC_PER_MSEC, NSEC_PER_SEC, NSEC_PER_USEC, RqId};
 
-/// With more requests than this, there is a sample for the queueing test; a device with more in
-/// flight queues.
+/// Threshold of the test whether the device queues commands. A completion is a sample if more than
+/// this many requests are queued or in the driver. The device queues commands if more than this
+/// many requests were in the driver at once.
 const HW_TAG_LOAD: u32 = 3;
-/// Number of samples for a verdict.
+/// Number of samples after which the test whether the device queues commands decides.
 const HW_TAG_SAMPLES: u32 = 32;
-/// A pause of this length between dispatches ends an observation.
+/// A pause of this length between dispatches ends an observation, ns.
 const PAUSE: u64 = 100 * NSEC_PER_MSEC;
-/// The length of an observation.
+/// Length of an observation, ns.
 const WINDOW: u64 = NSEC_PER_SEC;
-/// The shortest observation that is used.
+/// Length of the shortest observation that is used, ns.
 const WINDOW_MIN: u64 = 300 * NSEC_PER_MSEC;
 /// The smallest number of requests in an observation that is used.
 const SAMPLES_MIN: u32 = 32;
 /// Rates above 20 sectors/us are ignored.
 const RATE_MAX: u64 = 20 << RATE_SHIFT;
-/// Completions slower than this end an observation: 2^-10 sectors/us.
+/// A completion slower than 2^-10 sectors/us ends an observation.
 const RATE_LATE: u64 = 1 << (RATE_SHIFT - 10);
 
 impl Bfq {
-    /// `bfq_update_hw_tag`: detects whether the device queues. Runs before the completed request
-    /// leaves the counts.
+    /// `bfq_update_hw_tag`: detects whether the device queues commands. Runs before the counters
+    /// drop the completed request.
     pub(super) fn learn_depth(&mut self, q: QId) {
         let c = &mut self.core;
         c.max_in_driver = c.max_in_driver.max(c.in_driver);
@@ -48,7 +49,7 @@ impl Bfq {
         self.core.use_pos = !self.flash_queueing;
     }
 
-    /// `bfq_update_peak_rate`: updates the observation at each dispatch.
+    /// `bfq_update_peak_rate`: adds a dispatch to the observation.
     pub(super) fn learn_rate(&mut self, cx: &Cx, q: QId, rq: RqId) {
         let (now, n) = (cx.now().0, cx.rqs[rq].sectors.0);
         if self.window.samples == 0 {
@@ -78,7 +79,8 @@ impl Bfq {
         }
         self.window.last_dispatch = now;
     }
-    /// `bfq_reset_rate_computation`: starts a new observation.
+    /// `bfq_reset_rate_computation`: starts a new observation. `first` is the size of its first
+    /// request.
     fn restart_window(&mut self, now: u64, first: Option<u32>) {
         let w = &mut self.window;
         let Some(n) = first else {
@@ -92,7 +94,8 @@ impl Bfq {
         w.sectors = u64::from(n);
         w.largest = n;
     }
-    /// `bfq_update_rate_reset`: ends an observation, and uses it if it is long enough.
+    /// `bfq_update_rate_reset`: ends an observation, and updates the peak rate if it was long
+    /// enough.
     fn close_window(&mut self, cx: &Cx, next: Option<u32>) {
         let w = &mut self.window;
         if w.samples >= SAMPLES_MIN && w.span >= WINDOW_MIN {
@@ -117,11 +120,12 @@ impl Bfq {
             self.core.tuned_budget = self.estimated_budget(cx);
         }
     }
-    /// `bfq_calc_max_budget`: the maximum budget that follows from the peak rate.
+    /// `bfq_calc_max_budget`: returns the maximum budget that follows from the peak rate, in
+    /// sectors.
     pub(super) fn estimated_budget(&self, cx: &Cx) -> u64 {
         sectors_in(self.peak_rate, cx.clock().to_ms(self.set.timeout_j))
     }
-    /// Ends the observation if a completion came late relative to the largest recent request.
+    /// Ends the observation if a completion was late, compared with the largest recent request.
     pub(super) fn late_completion(&mut self, cx: &Cx) {
         let now = cx.now().0;
         let us = (now - self.last_completion) / NSEC_PER_USEC;

@@ -1,4 +1,4 @@
-//! Merges of queues that work close together or were created together.
+//! Merges of queues whose requests are close together, or that were created together.
 
 use super::{Bfq, Saved, WR_COEFF};
 use crate::bfq::core::{CLOSE, QId};
@@ -7,8 +7,9 @@ use crate::cx::Cx;
 use seekwell_core::{Bio, IocId, RqId, Sector};
 
 impl Bfq {
-    /// `bfq_allow_bio_merge`: a bio may only join requests of its process's own queue, after a
-    /// possible queue merge; sync never joins async.
+    /// `bfq_allow_bio_merge`: returns true if a bio may be merged into `rq`. The request must be in
+    /// the queue of the bio's process, after a possible queue merge. A sync bio is never merged
+    /// into an async request.
     pub(super) fn may_merge(&mut self, cx: &mut Cx, rq: RqId, bio: &Bio, ioc: IocId) -> bool {
         let sync = bio.is_sync(cx.queue.era);
         if sync && !cx.rqs[rq].sync {
@@ -23,7 +24,8 @@ impl Bfq {
         }
         self.core.queue_of(rq) == Some(q)
     }
-    /// The queue a request goes to: its own, or a partner's.
+    /// Returns the queue that a request goes to: the queue of its process, or a queue that was
+    /// merged with it.
     pub(super) fn place(&mut self, cx: &mut Cx, q: QId, rq: RqId, ioc: IocId) -> QId {
         let at = cx.rqs[rq].sector;
         let Some(to) = self.partner(cx, q, at, ioc) else {
@@ -45,12 +47,13 @@ impl Bfq {
         }
     }
 
-    /// `bfq_too_late_for_merging`: a queue that has been active for long is not merged.
+    /// `bfq_too_late_for_merging`: returns true if the queue has been active for too long to be
+    /// merged.
     fn too_late(&self, cx: &Cx, q: QId) -> bool {
         let x = self.queue(q);
         x.service_from_backlogged > 0 && x.own.first_io_j + self.spans.merge_limit < cx.jiffies()
     }
-    /// `bfq_may_be_close_cooperator`: whether two queues may be merged.
+    /// `bfq_may_be_close_cooperator`: returns true if queue `q` may be merged with queue `with`.
     fn compatible(&self, cx: &Cx, q: QId, with: QId) -> bool {
         !self.too_late(cx, with)
             && !self.idle_class(q)
@@ -60,7 +63,8 @@ impl Bfq {
             && self.queue(q).sync
             && self.queue(with).sync
     }
-    /// `bfq_setup_cooperator`: finds a queue that works around `at`.
+    /// `bfq_setup_cooperator`: plans a merge of `q` with a queue that works near `at`. Returns that
+    /// queue.
     fn partner(&mut self, cx: &mut Cx, q: QId, at: Sector, ioc: IocId) -> Option<QId> {
         if let Some(mut to) = self.queue(q).redirect {
             while let Some(further) = self.queue(to).redirect {
@@ -73,7 +77,7 @@ impl Bfq {
         }
         let x = self.queue(q);
         let j = cx.jiffies();
-        // Not for a queue that was merged in the meantime.
+        // Not for a queue that was merged after its creation.
         if x.sync
             && x.owner.is_some()
             && !x.own.just_created
@@ -103,6 +107,7 @@ impl Bfq {
     }
 
     /// `bfq_do_or_sched_stable_merge`: compares a new sync queue with the queue created last.
+    /// Merges the two, plans a later merge, or does nothing. Returns the queue of the process.
     pub(super) fn adopt_or_merge(&mut self, cx: &mut Cx, ioc: IocId, q: QId) -> QId {
         let g = self.queue(q).group as usize;
         let born = self.queue(q).own.created_j;
@@ -144,7 +149,8 @@ impl Bfq {
         }
         self.core.procs[ioc].own.stably_merged = true;
     }
-    /// `bfq_setup_stable_merge`: the merge that was postponed when the queue was created.
+    /// `bfq_setup_stable_merge`: makes the stable merge that was postponed when the queue was
+    /// created. Returns the target queue.
     fn late_stable_merge(&mut self, q: QId, ioc: IocId) -> Option<QId> {
         let with = self.core.procs[ioc].own.stable_with.take()?;
         let nobody = self.queue(q).procs == 0 || self.queue(with).procs == 0;
@@ -162,7 +168,8 @@ impl Bfq {
         into
     }
 
-    /// `bfq_merge_bfqqs`: moves the process to the queue that its own queue is redirected to.
+    /// `bfq_merge_bfqqs`: moves the process from `q` to the queue of the planned merge. Returns
+    /// that queue.
     fn merge_queues(&mut self, cx: &mut Cx, ioc: IocId, q: QId) -> QId {
         let Some(into) = self.queue(q).redirect else {
             return q;
@@ -209,7 +216,7 @@ impl Bfq {
         self.core.wr_busy -= i64::from(self.queue(q).busy);
         self.core.set_coeff(q, 1);
     }
-    /// Replaces `q` as the queue created last.
+    /// If `q` is recorded as the queue created last, records `to` instead.
     pub(super) fn reassign_created(&mut self, q: QId, to: Option<QId>) {
         let g = self.queue(q).group as usize;
         let last = &mut self.core.groups[g].last_created;
@@ -218,7 +225,7 @@ impl Bfq {
         }
     }
 
-    /// `bfq_bfqq_save_state`: saves the state that a process gets back at a split.
+    /// `bfq_bfqq_save_state`: saves the state that the process gets back when it is split off.
     fn save(&mut self, cx: &Cx, q: QId) {
         let Some(owner) = self.queue(q).owner else {
             return;
@@ -248,7 +255,7 @@ impl Bfq {
             service_from_wr: x.own.service_from_wr,
         };
         if fresh {
-            // Without the merge before its first request, the queue would have been raised.
+            // Without the merge before its first request, the queue would be raised.
             s.coeff = WR_COEFF;
             s.wr_switch_j = 0;
             s.wr_max_j = self.wr_duration_j();
@@ -257,7 +264,8 @@ impl Bfq {
         }
         self.core.procs[owner].own.saved = s;
     }
-    /// `bfq_split_bfqq`: the last user keeps a seeky shared queue; others get a new one (`None`).
+    /// `bfq_split_bfqq`: takes a process off a seeky shared queue. The last process keeps the
+    /// queue. Otherwise returns `None`, and the process gets a new queue.
     pub(super) fn split(&mut self, cx: &mut Cx, ioc: IocId, q: QId) -> Option<QId> {
         cx.why(rules::QUEUE_SPLIT, || {
             self.core
@@ -278,8 +286,8 @@ impl Bfq {
         self.release(cx, q);
         None
     }
-    /// `bfq_bfqq_resume_state`: restores the state from before the merge, as far as it is still
-    /// valid.
+    /// `bfq_bfqq_resume_state`: restores the saved state after a split. Raising continues only if
+    /// its time has not ended.
     pub(super) fn resume(&mut self, cx: &Cx, ioc: IocId, q: QId, existed: bool) {
         let s = self.core.procs[ioc].own.saved.clone();
         let busy = existed && self.queue(q).busy;

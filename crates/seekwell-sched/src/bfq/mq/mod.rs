@@ -1,9 +1,13 @@
-//! In-tree multi-queue BFQ, Linux 6.1 to 6.18 (`block/bfq-iosched.c`, `bfq-wf2q.c`,
+//! Multi-queue BFQ of the kernel, Linux 6.1 to 6.18 (`block/bfq-iosched.c`, `bfq-wf2q.c`,
 //! `bfq-cgroup.c`; Paolo Valente).
 //!
-//! Features that v7 lacks: preemption by queues that become busy, the cached next entity, charging
-//! slow queues by time, injection of other queues' requests while the device idles, permanent
-//! merges of queues whose processes start together, bursts of new queues, groups.
+//! Features that v7 does not have:
+//! - A queue that becomes busy can preempt the queue in service.
+//! - Each node caches its next entity.
+//! - A slow queue is charged for its time.
+//! - While the device idles, requests of other queues are injected.
+//! - The queues of processes that start together are merged permanently.
+//! - Bursts of new queues and cgroups are handled.
 //!
 //! | | 6.18, 6.12 (default) | 6.1 |
 //! |---|---|---|
@@ -32,36 +36,37 @@ use crate::wbt;
 use queues::payer;
 use seekwell_core::{Bio, CgroupId, Era, Instant, IocId, Links, List, Nanos, RqId, Sector, Side};
 
-/// The idle timer.
+/// Timer slot of the idle wait.
 const IDLE_TIMER: Slot = Slot::new(0, "idle_slice_timer");
 /// Weight factor of interactive queues.
 const WR_COEFF: u64 = 30;
 /// Weight factor of soft real-time queues.
 const WR_SOFTRT: u64 = 3000;
-/// The only weight that is raised: that of level 4.
+/// Only queues with this weight (that of level 4) are raised.
 const WR_WEIGHT: u64 = 40;
-/// Requests at this distance from the last one are seeks, sectors.
+/// A request more than this many sectors from the end of the last request is a seek.
 const SEEK_FAR: u64 = 800;
-/// On flash only requests shorter than this can be seeks, sectors.
+/// On flash, only requests with fewer sectors than this count as seeks.
 const LARGE: u32 = 64;
-/// A queue is seeky with more than this many seeks in its last 32 requests.
+/// A queue is seeky if more than this many of its last 32 requests were seeks.
 const SEEKY_BITS: u32 = 19;
 /// The shortest idle time, and the shortest slot time that counts.
 const MIN_TT: Nanos = Nanos::from_ms(2);
-/// Cost factor of async requests.
+/// Factor on the sectors of async requests.
 const ASYNC_FACTOR: u64 = 3;
-/// Number of creations that make a burst large.
+/// A burst with this many new queues is large.
 const BURST_LARGE: u32 = 8;
-/// Weight per level: level 7 has 10, level 0 has 80.
+/// Weight difference of neighbouring levels: level 7 has weight 10, level 0 has weight 80.
 const WEIGHT_STEP: u64 = 10;
 
-/// mq's fields of a queue.
+/// Fields of a queue that only mq uses.
 #[derive(Clone, Debug)]
 pub struct MqQueue {
-    /// One bit per request, the newest lowest: set if it was a seek.
+    /// One bit for each of the last 32 requests: 1 for a seek. The newest request is the lowest
+    /// bit.
     history: u32,
     think: Think,
-    /// Start of the observation of its I/O, ns.
+    /// Start of the observation of the queue's I/O, ns.
     io_start: u64,
     /// Idle time in this observation, ns, modulo 2^64.
     tot_idle: u64,
@@ -71,7 +76,7 @@ pub struct MqQueue {
     non_blocking: bool,
     just_created: bool,
     inject_limit: u32,
-    /// Service time without injection, ns; 0 if unknown.
+    /// Service time of a request without injection, ns; 0 if unknown.
     last_serv: u64,
     decrease_j: u64,
     service_from_wr: u64,
@@ -116,7 +121,7 @@ struct Think {
     mean: u64,
 }
 
-/// The state that a process gets back when its queue is split off a shared one.
+/// The state that a process gets back when it is split off a shared queue.
 #[derive(Clone, Debug, Default)]
 struct Saved {
     short_think: bool,
@@ -137,7 +142,7 @@ struct Saved {
     service_from_wr: u64,
 }
 
-/// mq's fields of a process.
+/// Fields of a process that only mq uses.
 #[derive(Clone, Debug, Default)]
 pub struct MqProc {
     /// Number of requests queued or in the driver.
@@ -150,7 +155,8 @@ pub struct MqProc {
 impl Variant for MqQueue {
     const MQ: bool = true;
     type Proc = MqProc;
-    /// In symmetric scenarios, async requests of queues that are not raised count three times.
+    /// Returns the number of sectors charged. If all busy queues are alike, an async request of a
+    /// queue that is not raised costs three times its sectors.
     #[inline]
     fn charge(core: &Core<Self>, cx: &Cx, q: QId, rq: RqId) -> u64 {
         let n = u64::from(cx.rqs[rq].sectors.0);
@@ -165,17 +171,17 @@ impl Variant for MqQueue {
     }
 }
 
-/// Tunables in internal units.
+/// Values of the tunables in internal units.
 #[derive(Clone, Debug)]
 struct Settings {
     slice_idle: Nanos,
     timeout_j: u64,
-    /// Async, sync.
+    /// Time until a request expires: `[async, sync]`.
     fifo_expire: [Nanos; 2],
     strict: bool,
 }
 
-/// The code's constant time spans, in jiffies.
+/// Constant time spans of the kernel's code, in jiffies.
 #[derive(Clone, Copy, Debug)]
 struct Spans {
     wr_rt: u64,
@@ -214,7 +220,7 @@ impl Spans {
     }
 }
 
-/// The observation from which the peak rate follows.
+/// An observation of dispatches, from which the peak rate is computed.
 #[derive(Clone, Copy, Debug, Default)]
 struct RateWindow {
     samples: u32,
@@ -226,22 +232,23 @@ struct RateWindow {
     largest: u32,
 }
 
-/// The scheduler.
+/// Multi-queue BFQ.
 #[derive(Debug)]
 pub struct Bfq {
     core: Core<MqQueue>,
     set: Settings,
     spans: Spans,
     flash: bool,
-    /// Flash that queues (or may queue): no queue is merged for closeness.
+    /// True if the device is flash and queues commands, or if it is flash and this is not known
+    /// yet. Then queues are not merged because their requests are close.
     flash_queueing: bool,
-    /// Requests outside all queues: at-head inserts.
+    /// Requests inserted at the head. They are in no queue.
     heads: List,
     head_links: Links,
     started: Side<bool>,
     slot_start: Instant,
     idling_since: Instant,
-    /// End of the last request of the slot; 0 at its start.
+    /// End sector of the last request of the current slot; 0 at the start of the slot.
     serving_last_pos: Sector,
     peak_rate: u64,
     wr_prod: u64,
@@ -260,7 +267,8 @@ impl Bfq {
     /// Creates the scheduler with the kernel's defaults.
     pub fn new(cx: &Cx) -> Self {
         let flash = !cx.queue.rotational;
-        // Reference rates (sectors/us x 65536) and durations at them.
+        // Reference rate (in sectors/us times 65536) and the raising time (in ms) of a device with
+        // that rate.
         let (rate, ms) = if flash {
             (33_000, 2500)
         } else {
@@ -317,7 +325,7 @@ impl Bfq {
     fn idle_class(&self, q: QId) -> bool {
         self.core.class(q) == IDLE
     }
-    /// Asks for a run of the queue soon if a request is queued.
+    /// Asks the layer to run the device's queue soon, if a request is queued.
     fn schedule(&self, cx: &mut Cx) {
         if self.core.queued > 0 {
             cx.kick();
@@ -327,7 +335,8 @@ impl Bfq {
         self.set.slice_idle.0 * cx.hz() / seekwell_core::NSEC_PER_SEC
     }
 
-    /// `bfq_finish_requeue_request`: a request has ended: completed, returned, or merged away.
+    /// `bfq_finish_requeue_request`: updates the state after a request completed, was returned, or
+    /// was merged into another request.
     fn over(&mut self, cx: &mut Cx, rq: RqId) {
         let Some(q) = self.core.queue_of(rq) else {
             return;
@@ -421,7 +430,7 @@ impl Scheduler for Bfq {
                 *p = Default::default();
                 p.prio_gen = generation;
             }
-            // A request returned after the exit may have created a queue again.
+            // A request that the driver returned after the exit may have created a queue again.
             IocEvent::Exit | IocEvent::Release => self.exit(cx, ioc),
             IocEvent::Prio | IocEvent::Cgroup => {}
         }
@@ -447,7 +456,7 @@ impl Scheduler for Bfq {
     }
 }
 
-/// 6.1 counts groups differently.
+/// Returns true for 6.1, which counts groups and computes depth limits differently.
 fn is_6_1(era: Era) -> bool {
     era == Era::Mq6_1
 }

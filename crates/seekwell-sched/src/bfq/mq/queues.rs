@@ -1,4 +1,4 @@
-//! The queue of a request: lookup, creation, split, release.
+//! The queue of a request: finds, creates, splits and releases queues.
 
 use super::{Bfq, MqQueue, Think};
 use crate::bfq::core::{QId, Queue, Reason};
@@ -7,8 +7,8 @@ use crate::cx::Cx;
 use seekwell_core::{CgroupId, IoPrio, IocId, RqId};
 
 impl Bfq {
-    /// `bfq_init_rq`: the queue of a request about to be inserted; the queue may be new or split
-    /// off.
+    /// `bfq_init_rq`: returns the queue of a request that will be inserted. The queue may be new or
+    /// split off a shared queue.
     pub(super) fn init_request(&mut self, cx: &mut Cx, rq: RqId) -> QId {
         if let Some(q) = self.core.queue_of(rq) {
             return q;
@@ -62,8 +62,8 @@ impl Bfq {
         q
     }
 
-    /// `bfq_get_queue`: a queue for a process: the shared async queue, or a new one, which may be
-    /// merged at once.
+    /// `bfq_get_queue`: returns the shared async queue for a process, or a new sync queue. The new
+    /// queue can be merged with another queue at once.
     fn get_queue(&mut self, cx: &mut Cx, who: Who, after_split: bool) -> QId {
         let Who {
             ioc,
@@ -125,7 +125,7 @@ impl Bfq {
         q.last_wr_j = cx.jiffies();
         q.soft_rt_next_start_j = cx.jiffies();
     }
-    /// `bfq_init_bfqq`: creates a queue.
+    /// `bfq_init_bfqq`: creates a queue with the initial values.
     fn make_queue(&mut self, cx: &Cx, group: u32, prio: IoPrio, sync: bool) -> QId {
         let fresh = self.fresh(cx);
         let q = self.core.create(group, prio, sync, fresh);
@@ -137,8 +137,8 @@ impl Bfq {
         q
     }
 
-    /// `bfq_check_ioprio_change`: a changed priority moves the process to another async queue; its
-    /// sync queue applies the change later.
+    /// `bfq_check_ioprio_change`: applies a changed priority. The process gets another async queue
+    /// at once. Its sync queue changes at the next activation.
     fn follow_prio(&mut self, cx: &mut Cx, ioc: IocId, prio: IoPrio, cgroup: CgroupId) {
         let generation = cx.iocs.get(ioc).prio_gen;
         let p = self.core.procs.at(ioc.idx());
@@ -162,7 +162,7 @@ impl Bfq {
         }
     }
 
-    /// Releases a queue of a process.
+    /// Removes the reference of one process to queue `q`.
     pub(super) fn release(&mut self, cx: &Cx, q: QId) {
         let x = self.queue(q);
         if x.busy && x.sort.is_empty() && self.core.serving != Some(q) {
@@ -173,7 +173,8 @@ impl Bfq {
         self.core.free_if_unused(q);
         self.bury();
     }
-    /// Removes recently freed queues from the records of wakers, woken queues and the last queue.
+    /// Removes freed queues from the lists of wakers and woken queues, and from the records of last
+    /// queues.
     pub(super) fn bury(&mut self) {
         while let Some(q) = self.core.freed.pop() {
             self.set_waker(q, None);
@@ -194,8 +195,8 @@ impl Bfq {
         self.bury();
     }
 
-    /// `bfq_exit_bfqq`: detaches the queues of an exiting process; a queue in service leaves at
-    /// once.
+    /// `bfq_exit_bfqq`: detaches the queues of an exiting process. If one of them is in service, it
+    /// leaves service at once.
     pub(super) fn exit(&mut self, cx: &mut Cx, ioc: IocId) {
         if let Some(s) = self.core.procs.at(ioc.idx()).own.stable_with.take() {
             self.queue_mut(s).stable_refs -= 1;
@@ -222,7 +223,7 @@ impl Bfq {
     }
 }
 
-/// The cgroup that is charged: the one named by the bio, else the cgroup of its process.
+/// Returns the cgroup that is charged: the cgroup of the bio, or else the cgroup of the process.
 pub(super) fn payer(cx: &Cx, named: CgroupId, ioc: IocId) -> CgroupId {
     if named == CgroupId::ROOT {
         cx.iocs.get(ioc).cgroup
@@ -231,7 +232,7 @@ pub(super) fn payer(cx: &Cx, named: CgroupId, ioc: IocId) -> CgroupId {
     }
 }
 
-/// The owner for whom a queue is looked up.
+/// The process, kind and priority for which a queue is searched.
 #[derive(Clone, Copy, Debug)]
 struct Who {
     ioc: IocId,

@@ -1,21 +1,21 @@
-//! Weight raising: which queues qualify, for how long, and what ends it.
+//! Weight raising: decides which queues are raised, for how long, and when it ends.
 
 use super::{Bfq, WR_COEFF, WR_SOFTRT};
 use crate::bfq::core::{QId, SOFTRT_RATE};
 use crate::bfq::rules;
 use crate::cx::Cx;
 
-/// An interactive queue is raised for at most this many sectors.
+/// An interactive queue is raised for at most this many sectors of service.
 const WR_SERVICE: u64 = 120_000;
 
 impl Bfq {
-    /// `bfq_wr_duration`: the duration of raising for an interactive queue.
+    /// `bfq_wr_duration`: returns how long an interactive queue is raised, in jiffies.
     pub(super) fn wr_duration_j(&self) -> u64 {
         let d = self.wr_prod / self.peak_rate.max(1);
         d.clamp(self.spans.wr_shortest, self.spans.wr_longest)
     }
-    /// `bfq_update_bfqq_wr_on_rq_arrival`: a queue becomes busy: decides whether its weight is
-    /// raised, and for how long.
+    /// `bfq_update_bfqq_wr_on_rq_arrival`: decides whether the weight of a queue that becomes busy
+    /// is raised, and for how long.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn raise(
         &mut self,
@@ -73,7 +73,7 @@ impl Bfq {
             self.queue_mut(q).last_wr_j = cx.jiffies();
         }
     }
-    /// `bfq_bfqq_end_wr`: ends the raising.
+    /// `bfq_bfqq_end_wr`: ends the raising of a queue.
     pub(super) fn end_wr(&mut self, cx: &Cx, q: QId) {
         let (j, rt) = (cx.jiffies(), self.spans.wr_rt);
         let x = self.core.queue_mut(q);
@@ -87,8 +87,8 @@ impl Bfq {
         }
         self.core.set_coeff(q, 1);
     }
-    /// `switch_back_to_interactive_wr`: the soft real-time period has ended but the interactive
-    /// period has not.
+    /// `switch_back_to_interactive_wr`: returns a queue to its interactive period. Its soft
+    /// real-time period has ended, but the interactive period has not.
     pub(super) fn back_to_interactive(&mut self, q: QId) {
         let d = self.wr_duration_j();
         let x = self.core.queue_mut(q);
@@ -96,8 +96,8 @@ impl Bfq {
         x.last_wr_j = x.wr_switch_j;
         self.core.ent_mut(q).coeff = WR_COEFF;
     }
-    /// `bfq_update_wr_data`: ends the raising if it is due, after each dispatch, and updates the
-    /// weight.
+    /// `bfq_update_wr_data`: ends the raising if it is due, and applies a change of weight. Runs
+    /// after each dispatch.
     pub(super) fn update_raising(&mut self, cx: &mut Cx, q: QId) {
         let (j, rt) = (cx.jiffies(), self.spans.wr_rt);
         if self.core.raised(q) {
@@ -120,7 +120,9 @@ impl Bfq {
             let x = self.queue(q);
             if self.core.raised(q) && x.wr_max_j != rt && x.own.service_from_wr > WR_SERVICE {
                 cx.why(rules::ENOUGH_SERVICE, || {
-                    self.core.of(q).says("{who} has used its raised service")
+                    self.core
+                        .of(q)
+                        .says("{who} has had its sectors at the raised weight")
                 });
                 self.end_wr(cx, q);
             }
@@ -131,8 +133,8 @@ impl Bfq {
             self.core.wf.apply_change(e, false);
         }
     }
-    /// `bfq_bfqq_softrt_next_start`: the earliest time at which a request makes the queue soft
-    /// real-time again.
+    /// `bfq_bfqq_softrt_next_start`: returns a jiffy. A request that arrives after it makes the
+    /// queue soft real-time again.
     pub(super) fn softrt_next(&self, cx: &Cx, q: QId) -> u64 {
         let x = self.queue(q);
         let by_rate = x.last_idle_backlogged_j + cx.hz() * x.service_from_backlogged / SOFTRT_RATE;

@@ -1,4 +1,4 @@
-//! Service: the choice of the queue and the request, the end of a slot, and its charge.
+//! Service: chooses the queue and the request, ends a slot and charges the queue.
 
 use super::{Bfq, IDLE_TIMER, MIN_TT};
 use crate::bfq::core::{MIN_ASSIGNED, QId, Reason};
@@ -6,17 +6,17 @@ use crate::bfq::rules;
 use crate::cx::{Cx, Emit};
 use seekwell_core::{Nanos, RqId, Sector};
 
-/// Slots shorter than this, in us, are charged like a seek.
+/// A slot shorter than this is charged the time of a seek, us.
 const SHORT_SLOT_US: u64 = 1000;
-/// In slots longer than this, in us, the service decides whether a queue is slow.
+/// In a slot longer than this, the amount of service decides whether the queue is slow, us.
 const LONG_SLOT_US: u64 = 20_000;
-/// Time charged for a short slot, ms: rotational, flash.
+/// Time charged for a short slot, ms: `[rotational, flash]`.
 const SHORT_CHARGE_MS: [u64; 2] = [8, 2];
-/// The shortest idle time for raised queues.
+/// The shortest idle wait for a raised queue.
 const RAISED_IDLE: Nanos = Nanos::from_ms(20);
 
 impl Bfq {
-    /// `__bfq_dispatch_request`: dispatches one request, or none.
+    /// `__bfq_dispatch_request`: dispatches at most one request. Returns the number dispatched.
     pub(super) fn dispatch_one(&mut self, cx: &mut Cx) -> u32 {
         if let Some(rq) = self.head_links.pop_front(&mut self.heads).map(RqId) {
             cx.why(rules::AT_HEAD, || {
@@ -48,7 +48,8 @@ impl Bfq {
         1
     }
 
-    /// `bfq_select_queue`: the queue to serve; `None` if the device waits for the current queue.
+    /// `bfq_select_queue`: returns the queue to serve. Returns `None` if the device waits for the
+    /// queue in service.
     fn select(&mut self, cx: &mut Cx) -> Option<QId> {
         let mut served = match self.core.serving {
             Some(q) if self.may_expire(cx, q) && !self.must_idle(cx, q) => {
@@ -81,9 +82,11 @@ impl Bfq {
                         self.core
                             .of(d)
                             .and(whose)
-                            .says("{who}, in place of {other}")
+                            .says("{who} is served instead of {other}")
                     }),
-                    None => cx.why(rules::WAITS_FOR_QUEUE, || self.core.of(q).says("{who}")),
+                    None => cx.why(rules::WAITS_FOR_QUEUE, || {
+                        self.core.of(q).says("the device waits for {who}")
+                    }),
                 }
                 return donor;
             } else {
@@ -93,7 +96,7 @@ impl Bfq {
             served = None;
         }
     }
-    /// `bfq_set_in_service_queue`: takes a queue into service and starts its slot.
+    /// `bfq_set_in_service_queue`: chooses a queue, puts it in service and starts its slot.
     fn take_next(&mut self, cx: &mut Cx) -> Option<QId> {
         if self.core.busy_total() == 0 {
             return None;
@@ -109,7 +112,7 @@ impl Bfq {
         let x = self.core.queue_mut(q);
         x.fifo_checked = false;
         if raised && x.wr_max_j == rt && x.last_wr_j < j && x.budget_timeout_j < j {
-            // A soft real-time queue's waiting time does not count in its raising period.
+            // The time that a soft real-time queue waits does not count in its raising period.
             if x.budget_timeout_j > x.last_wr_j {
                 x.last_wr_j += j - x.budget_timeout_j;
             } else {
@@ -132,7 +135,8 @@ impl Bfq {
         Some(q)
     }
 
-    /// `bfq_dispatch_rq_from_bfqq`: dispatches a request of `q` to the driver.
+    /// `bfq_dispatch_rq_from_bfqq`: charges queue `q` for request `rq` and moves the request to the
+    /// driver.
     fn take(&mut self, cx: &mut Cx, q: QId, rq: RqId) {
         let cost = self.core.charge(cx, q, rq);
         self.serve(cx, q, cost);
@@ -153,7 +157,7 @@ impl Bfq {
             self.expire(cx, q, false, Reason::Exhausted);
         }
     }
-    /// `bfq_bfqq_served`: charges `sectors` to `q`.
+    /// `bfq_bfqq_served`: charges `sectors` to queue `q`.
     fn serve(&mut self, cx: &Cx, q: QId, sectors: u64) {
         let raised = self.core.raised(q);
         let x = self.queue_mut(q);
@@ -168,7 +172,7 @@ impl Bfq {
         self.core.wf.serve(e, sectors);
     }
 
-    /// `bfq_completed_request`: a request of `q` has completed.
+    /// `bfq_completed_request`: updates the state after a request of `q` completed.
     pub(super) fn complete(&mut self, cx: &mut Cx, q: QId) {
         let now = cx.now().0;
         self.learn_depth(q);
@@ -209,7 +213,7 @@ impl Bfq {
             self.schedule(cx);
         }
     }
-    /// `bfq_arm_slice_timer`: starts to idle for the empty queue in service.
+    /// `bfq_arm_slice_timer`: starts to idle for the queue in service, which is empty.
     fn arm(&mut self, cx: &mut Cx, q: QId) {
         self.queue_mut(q).waiting = true;
         let raised = self.core.raised(q);
@@ -227,7 +231,7 @@ impl Bfq {
         });
         cx.arm_for(IDLE_TIMER, cx.now() + wait, || self.core.of(q));
     }
-    /// `bfq_idle_slice_timer_body`: the idle timer fired.
+    /// `bfq_idle_slice_timer_body`: ends the idle wait, because the timer fired.
     pub(super) fn idle_over(&mut self, cx: &mut Cx) {
         if let Some(q) = self.core.serving {
             self.queue_mut(q).waiting = false;
@@ -240,7 +244,8 @@ impl Bfq {
         self.schedule(cx);
     }
 
-    /// `bfq_bfqq_is_slow`: whether the slot was slow, and for how many ms it is charged.
+    /// `bfq_bfqq_is_slow`: returns whether the slot was slow, and the time that is charged for it,
+    /// in ms.
     fn judge(&self, cx: &Cx, q: QId, idled: bool) -> (bool, u64) {
         if !self.queue(q).sync {
             return (false, 0);
@@ -257,7 +262,8 @@ impl Bfq {
         }
         (slow, us / 1000)
     }
-    /// `bfq_bfqq_charge_time`: charges slow queues by time.
+    /// `bfq_bfqq_charge_time`: charges a slow queue for its time: the sectors of `ms` at the tuned
+    /// rate.
     fn charge_time(&mut self, cx: &Cx, q: QId, ms: u64) {
         let timeout_ms = cx.clock().to_ms((cx.hz() / 8).max(1)).max(1);
         let for_time = self.core.tuned_budget * ms.min(timeout_ms) / timeout_ms;
@@ -268,7 +274,8 @@ impl Bfq {
         self.serve(cx, q, more);
     }
 
-    /// `bfq_bfqq_expire`: ends a slot: verdict, charge, budget of the next slot.
+    /// `bfq_bfqq_expire`: ends a slot: decides whether the queue was slow, charges it, and computes
+    /// the budget of its next slot.
     pub(super) fn expire(&mut self, cx: &mut Cx, q: QId, idled: bool, reason: Reason) {
         let (slow, ms) = self.judge(cx, q, idled);
         let e = self.core.ent(q);
@@ -311,7 +318,8 @@ impl Bfq {
         }
         self.core.wf.reset_parents(e);
     }
-    /// `__bfq_bfqq_recalc_budget`: the budget of the next slot, depending on why this one ended.
+    /// `__bfq_bfqq_recalc_budget`: computes the budget of the next slot from the reason why this
+    /// slot ended.
     fn next_budget(&mut self, cx: &Cx, q: QId, reason: Reason) {
         let x = self.queue(q);
         let (b, m, top) = (x.max_budget, self.core.min_budget(), self.core.tuned_budget);
@@ -339,7 +347,8 @@ impl Bfq {
             self.core.ent_mut(q).budget = budget.max(need);
         }
     }
-    /// `__bfq_bfqq_expire`: takes a queue out of service; it is requeued or becomes idle.
+    /// `__bfq_bfqq_expire`: takes a queue out of service. The queue waits again, or becomes idle if
+    /// it is empty.
     pub(super) fn leave(&mut self, cx: &mut Cx, q: QId, reason: Reason) {
         let j = cx.jiffies();
         let seeky = self.seeky(q);

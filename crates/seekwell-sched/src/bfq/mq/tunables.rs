@@ -1,4 +1,4 @@
-//! Tunables of in-tree BFQ.
+//! Tunables of multi-queue BFQ.
 
 use super::Bfq;
 use crate::cx::Cx;
@@ -24,7 +24,7 @@ const fn tunable(
     }
 }
 
-/// All tunables.
+/// All tunables of multi-queue BFQ.
 pub const TUNABLES: &[Tunable] = &[
     tunable(
         "fifo_expire_sync",
@@ -32,7 +32,7 @@ pub const TUNABLES: &[Tunable] = &[
         "ms",
         "125",
         (1, INT_MAX),
-        "Age at which the oldest sync request of a queue goes first, once per slot.",
+        "Age at which the oldest sync request of a queue goes first. It is checked once per slot.",
     ),
     tunable(
         "fifo_expire_async",
@@ -40,7 +40,7 @@ pub const TUNABLES: &[Tunable] = &[
         "ms",
         "250",
         (1, INT_MAX),
-        "The same for async requests.",
+        "Age at which the oldest async request of a queue goes first. It is checked once per slot.",
     ),
     tunable(
         "back_seek_max",
@@ -57,7 +57,7 @@ pub const TUNABLES: &[Tunable] = &[
         "factor",
         "2",
         (1, INT_MAX),
-        "A sector behind the head counts as this many ahead.",
+        "One sector behind the head counts as this many sectors in front of it.",
     ),
     tunable(
         "slice_idle",
@@ -74,7 +74,7 @@ pub const TUNABLES: &[Tunable] = &[
         "us",
         "8000",
         (0, UINT_MAX),
-        "The same in microseconds.",
+        "The value of slice_idle in microseconds.",
     ),
     tunable(
         "max_budget",
@@ -83,7 +83,7 @@ pub const TUNABLES: &[Tunable] = &[
         "0",
         (0, INT_MAX),
         "Largest number of sectors in a slot; 0: computed from the measured peak rate. Larger: \
-         throughput; smaller: latency.",
+         more throughput; smaller: lower latency.",
     ),
     tunable(
         "timeout_sync",
@@ -91,7 +91,8 @@ pub const TUNABLES: &[Tunable] = &[
         "ms",
         "125",
         (1, INT_MAX),
-        "Time of a slot, sync and async. Larger: throughput of slow queues; smaller: latency.",
+        "Longest time of a slot of a sync or async queue. Larger: more throughput of slow queues; \
+         smaller: lower latency.",
     ),
     tunable(
         "strict_guarantees",
@@ -99,8 +100,9 @@ pub const TUNABLES: &[Tunable] = &[
         "bool",
         "0",
         (0, 1),
-        "One request in the driver, always idle: shares are exact, throughput suffers. Setting it \
-         raises slice_idle to at least 8 ms.",
+        "At most one request is in the driver, and the device always idles for the queue in \
+         service. Shares are exact, but throughput is lower. Setting it raises slice_idle to at \
+         least 8 ms.",
     ),
     tunable(
         "low_latency",
@@ -167,7 +169,8 @@ impl Bfq {
         }
         Ok(())
     }
-    /// `bfq_end_wr`: writing 0 to `low_latency` ends the raising of the queues on the two lists.
+    /// `bfq_end_wr`: stores `low_latency`. A write of 0 ends the raising of the queues on the lists
+    /// of active and idle queues.
     fn store_low_latency(&mut self, cx: &mut Cx, on: bool) {
         if !on && self.core.low_latency {
             for q in 0..self.core.queues.len() as u32 {

@@ -1,11 +1,11 @@
-//! The choice of the next entity: the search, and the choice that mq caches in each node.
+//! The choice of the next entity of a node: the search, and the cached result of mq.
 
 use super::{ROOT, Wf2q};
 use crate::bfq::entity::{CLASSES, EntId, IDLE, NodeId, gt};
 
 impl Wf2q {
-    /// `bfq_update_next_in_service`: updates the cached choice of a node after `new` was (re)queued
-    /// or an entity left. True if the parent must choose again.
+    /// `bfq_update_next_in_service`: updates the cached next entity of node `n`, after entity `new`
+    /// was inserted or another entity left. Returns true if the parent must update its cache too.
     pub(super) fn renew_next(
         &mut self,
         n: NodeId,
@@ -15,8 +15,8 @@ impl Wf2q {
     ) -> bool {
         let node = &self.nodes[n as usize];
         if !self.mq {
-            // v7 chooses at the root when it needs a queue. Inside groups, the budget of the next
-            // child becomes the group's budget.
+            // v7 chooses at the root only when it needs a queue. Inside a group, the group gets the
+            // budget of its next child.
             let (Some(owner), None) = (node.owner, node.in_service) else {
                 return false;
             };
@@ -56,15 +56,16 @@ impl Wf2q {
         self.nodes[n as usize].next = next;
         parent_looks
     }
-    /// mq's full selection for the cache. While an entity is in service, the jump of the virtual
-    /// time is used but not stored.
+    /// Searches all classes of a node for the cache of mq. While an entity is in service, the
+    /// search uses an advanced virtual time but does not store that time.
     fn choose(&mut self, n: NodeId, expiring: bool, j: u64) -> Option<EntId> {
         let store = self.nodes[n as usize].in_service.is_none() || expiring;
         self.look(n, store, Some(j))
     }
 
-    /// `bfq_lookup_next_entity`: the choice in a node: from the highest class with entities. With
-    /// `j`, the exception for the IDLE class is checked at that jiffy.
+    /// `bfq_lookup_next_entity`: returns the next entity of a node, from the highest class that has
+    /// entities. If `j` is given and the IDLE class was not checked for 200 ms before jiffy `j`,
+    /// the IDLE class comes first.
     fn look(&mut self, n: NodeId, store: bool, j: Option<u64>) -> Option<EntId> {
         let i = n as usize;
         if let Some(j) = j
@@ -80,8 +81,8 @@ impl Wf2q {
         }
         (0..CLASSES).find_map(|c| self.look_in(i, c, store))
     }
-    /// `__bfq_lookup_next_entity`: the choice in one class; the virtual time jumps to the smallest
-    /// start.
+    /// `__bfq_lookup_next_entity`: returns the next entity of one class. If no entity is eligible,
+    /// the virtual time advances to the smallest start time.
     fn look_in(&mut self, n: usize, c: usize, store: bool) -> Option<EntId> {
         let st = &self.nodes[n].trees[c];
         let root = st.active.root()?;
@@ -96,10 +97,12 @@ impl Wf2q {
         }
         self.first_eligible(n, c, v)
     }
-    /// `bfq_first_active_entity`: the kernel's search. On its way down from the root, it remembers
-    /// the last eligible entity. It goes left while the left subtree has an eligible entity.
-    /// Otherwise it stops if it remembers one, or else goes right. So it misses an eligible entity
-    /// to the right of an ineligible left descendant.
+    /// `bfq_first_active_entity`: searches the active tree for an eligible entity, as the kernel
+    /// does. The search starts at the root and remembers the last eligible entity that it visited.
+    /// It descends to the left if the left subtree contains an eligible entity. Otherwise it stops
+    /// if it remembers an entity, and descends to the right if it does not. So the search can miss
+    /// an entity. Once it remembers an entity, it never descends to the right. An ineligible entity
+    /// in the left subtree can hide an eligible entity in its right subtree.
     fn first_eligible(&self, n: usize, c: usize, v: u64) -> Option<EntId> {
         let mut at = self.nodes[n].trees[c].active.root();
         let mut found = None;
@@ -116,8 +119,8 @@ impl Wf2q {
         found
     }
 
-    /// `bfq_get_next_queue`: chooses a queue and puts the queue and the groups above it in service.
-    /// Returns its entity.
+    /// `bfq_get_next_queue`: puts the next queue and the groups above it in service. Returns the
+    /// entity of the queue.
     pub fn select(&mut self, j: u64) -> Option<EntId> {
         if self.mq {
             self.select_cached(j)
@@ -144,7 +147,7 @@ impl Wf2q {
         let leaf = loop {
             let e = self.nodes[n as usize].next?;
             self.nodes[n as usize].in_service = Some(e);
-            // A group with more entities keeps its place.
+            // A group that still has other active entities stays in the active set.
             let inside = self.entity(e).inside;
             if inside.is_none_or(|i| self.active_in(i) == 1) {
                 self.extract(e);

@@ -1,4 +1,4 @@
-//! Insertion of a request: queue statistics, activation, raising.
+//! Insertion of a request: statistics of the queue, activation, weight raising.
 
 use super::{BURST_LARGE, BfqSq, IDLE_TIMER, IN_TIME_ENOUGH};
 use crate::bfq::core::{QId, Reason};
@@ -6,13 +6,13 @@ use crate::bfq::rules;
 use crate::cx::Cx;
 use seekwell_core::{IocId, RqId};
 
-/// Whether there are enough samples to use a mean.
+/// Returns true if a decaying mean has enough samples to be used (from the third sample on).
 pub(super) fn enough(samples: u64) -> bool {
     samples > 80
 }
 
 impl BfqSq {
-    /// `bfq_insert_request`: inserts a request.
+    /// `bfq_insert_request`: adds a request to its queue and updates the statistics.
     pub(super) fn insert_request(&mut self, cx: &mut Cx, rq: RqId) {
         let ioc = cx.rqs[rq].ioc;
         let q = self.place(cx, rq, ioc);
@@ -26,7 +26,7 @@ impl BfqSq {
         self.enqueued(cx, q, rq, ioc);
     }
 
-    /// `bfq_add_request`: order, activation, raising.
+    /// `bfq_add_request`: sorts the request in, activates its queue and decides about raising.
     fn add(&mut self, cx: &mut Cx, q: QId, rq: RqId, ioc: IocId) {
         let j = cx.jiffies();
         let was_raised = self.core.raised(q);
@@ -57,7 +57,8 @@ impl BfqSq {
         }
     }
 
-    /// `bfq_add_request`: the queue changes from idle to busy. True if it counts as interactive.
+    /// `bfq_add_request`: changes the queue from idle to busy. Returns true if the queue counts as
+    /// interactive.
     fn awake(&mut self, cx: &mut Cx, q: QId, rq: RqId, ioc: IocId, was_raised: bool) -> bool {
         let j = cx.jiffies();
         let long_idle = j > self.queue(q).budget_timeout_j + self.set.wr_min_idle_j;
@@ -149,7 +150,7 @@ impl BfqSq {
         }
     }
 
-    /// `bfq_handle_burst`: detects queues activated shortly after one another.
+    /// `bfq_handle_burst`: detects queues that were activated shortly after one another.
     fn handle_burst(&mut self, cx: &mut Cx, q: QId, long_idle: bool) {
         if long_idle {
             self.core.burst_remove(q);
@@ -167,7 +168,7 @@ impl BfqSq {
         }
     }
 
-    /// `bfq_rq_enqueued`: updates the statistics and applies the effect on an idle wait.
+    /// `bfq_rq_enqueued`: updates the statistics, and ends an idle wait if the request is worth it.
     fn enqueued(&mut self, cx: &mut Cx, q: QId, rq: RqId, ioc: IocId) {
         self.think_time(cx, ioc);
         self.seek_distance(cx, q, rq);
@@ -201,7 +202,7 @@ impl BfqSq {
         cx.run_queue();
     }
 
-    /// `bfq_update_io_thinktime`: records the time from a completion to the next request.
+    /// `bfq_update_io_thinktime`: updates the mean time from a completion to the next request.
     fn think_time(&mut self, cx: &Cx, ioc: IocId) {
         let limit = 2 * self.set.slice_idle_j;
         let p = &mut self.core.procs.at(ioc.idx()).own;
@@ -211,7 +212,7 @@ impl BfqSq {
         p.think_mean = (p.think_total + 128) / p.think_samples;
     }
 
-    /// `bfq_update_io_seektime`: updates the mean distance between requests.
+    /// `bfq_update_io_seektime`: updates the mean distance between requests, in sectors.
     fn seek_distance(&mut self, cx: &Cx, q: QId, rq: RqId) {
         let at = cx.rqs[rq].sector.0;
         let x = self.queue_mut(q);
@@ -240,7 +241,7 @@ impl BfqSq {
         }
     }
 
-    /// `bfq_update_idle_window`: decides whether the queue is worth idling for.
+    /// `bfq_update_idle_window`: decides whether the device should idle for the queue.
     fn idle_window(&mut self, cx: &Cx, q: QId, ioc: IocId) {
         if !self.queue(q).sync || self.idle_class(q) || self.queue(q).own.just_split {
             return;

@@ -1,4 +1,5 @@
-//! Early queue merge: processes that work close together share a queue until it becomes seeky.
+//! Early queue merge: processes whose requests are close together share a queue until that queue
+//! becomes seeky.
 
 use super::{BfqSq, COOP_FORGIVE, COOP_LIMIT, SlotUser};
 use crate::bfq::core::{CLOSE, QId};
@@ -7,8 +8,9 @@ use crate::cx::Cx;
 use seekwell_core::{Bio, IocId, RqId, Sector};
 
 impl BfqSq {
-    /// `bfq_allow_merge`: a bio may only join requests of its process's own queue, after a possible
-    /// queue merge; sync never joins async.
+    /// `bfq_allow_merge`: returns true if a bio may be merged into `rq`. The request must be in the
+    /// queue of the bio's process, after a possible queue merge. A sync bio is never merged into an
+    /// async request.
     pub(super) fn may_merge(&mut self, cx: &mut Cx, rq: RqId, bio: &Bio, ioc: IocId) -> bool {
         let sync = bio.is_sync(cx.queue.era);
         if sync && !cx.rqs[rq].sync {
@@ -27,7 +29,8 @@ impl BfqSq {
         self.core.queue_of(rq) == Some(q)
     }
 
-    /// The queue a request goes to: its own, or a partner's.
+    /// Returns the queue that a request goes to: the queue of its process, or a queue that was
+    /// merged with it.
     pub(super) fn place(&mut self, cx: &mut Cx, rq: RqId, ioc: IocId) -> QId {
         let q = self.core.queue_of(rq).unwrap_or_else(|| {
             let r = &cx.rqs[rq];
@@ -67,7 +70,8 @@ impl BfqSq {
         }
     }
 
-    /// `bfq_setup_cooperator`: finds a queue that works around `at`.
+    /// `bfq_setup_cooperator`: plans a merge of `q` with a queue that works near `at`. Returns that
+    /// queue.
     fn partner(&mut self, cx: &Cx, q: QId, at: Sector) -> Option<QId> {
         if let Some(to) = self.queue(q).redirect {
             return Some(to);
@@ -88,7 +92,7 @@ impl BfqSq {
         let other = self.close_by(cx, q, at)?;
         self.core.arrange(q, other)
     }
-    /// `bfq_close_cooperator`: finds a queue whose next request is near.
+    /// `bfq_close_cooperator`: returns a queue whose next request is near `at`.
     fn close_by(&self, _: &Cx, q: QId, at: Sector) -> Option<QId> {
         if self.idle_class(q) || !self.queue(q).sync || self.seeky(q) || self.core.busy_total() == 1
         {
@@ -103,7 +107,7 @@ impl BfqSq {
         fits.then_some(other)
     }
 
-    /// `bfq_merge_bfqqs`: moves the process to the queue that its own queue is redirected to.
+    /// `bfq_merge_bfqqs`: moves the process from queue `q` to queue `into`.
     fn merge_queues(&mut self, cx: &mut Cx, ioc: IocId, q: QId, into: QId) {
         cx.why(rules::QUEUES_MERGED, || {
             self.core
@@ -125,8 +129,8 @@ impl BfqSq {
         self.core.free_if_unused(q);
     }
 
-    /// `bfq_bfqq_save_state`: saves the state that a process gets back at a split, while the
-    /// process still has its own queue.
+    /// `bfq_bfqq_save_state`: saves the state of a queue in its process, before the queue is
+    /// merged. The process gets this state back when it is split off.
     fn save(&mut self, cx: &Cx, q: QId) {
         let Some(owner) = self.queue(q).owner else {
             return;
@@ -152,7 +156,8 @@ impl BfqSq {
         }
     }
 
-    /// `bfq_split_bfqq`: the last user keeps a seeky shared queue; others get a new one (`None`).
+    /// `bfq_split_bfqq`: takes a process off a seeky shared queue. The last process keeps the
+    /// queue. Otherwise returns `None`, and the process gets a new queue.
     pub(super) fn split(&mut self, cx: &mut Cx, ioc: IocId, q: QId) -> Option<QId> {
         cx.why(rules::QUEUE_SPLIT, || {
             self.core
@@ -172,8 +177,8 @@ impl BfqSq {
         None
     }
 
-    /// `bfq_bfqq_resume_state`: restores the state from before the merge, as far as it is still
-    /// valid.
+    /// `bfq_bfqq_resume_state`: restores the saved state after a split. Raising continues only if
+    /// its conditions still hold.
     pub(super) fn resume(&mut self, cx: &Cx, ioc: IocId, q: QId) {
         let p = self.core.procs[ioc].own.clone();
         self.core.procs[ioc].own.wr_left_j = 0;

@@ -1,12 +1,13 @@
-//! Single-queue BFQ of Android kernels around 2014: v7r8 with early queue merge, and v7r5.
+//! Single-queue BFQ of Android kernels around 2014: v7r8 (with early queue merge) and v7r5.
 //!
-//! Differences from the in-tree form ([`super::mq`]): all times are in jiffies, and nothing
-//! preempts. Async requests wait while a sync request is in flight. Slow queues are charged a whole
-//! budget. Device idling depends on a think time per process and a mean seek distance.
+//! v7 differs from multi-queue BFQ ([`super::mq`]) in these points. All times are in jiffies, and
+//! no queue preempts another. Async requests wait while a sync request is in flight. A slow queue
+//! is charged a whole budget. Device idling depends on the think time of each process and on a mean
+//! seek distance.
 //!
-//! Two quirks of the original are kept. The test for "slow" is reversed, so fast queues count as
-//! slow. Writing 0 to `low_latency` decrements the count of raised queues once for every busy queue
-//! that waits, raised or not.
+//! Two defects of the original are reproduced. The test for slow queues is reversed, so that fast
+//! queues count as slow. A write of 0 to `low_latency` visits every busy queue that waits, and
+//! decrements the count of raised queues each time, even if the queue was not raised.
 
 mod insert;
 mod merge;
@@ -21,22 +22,22 @@ use crate::cx::{Cx, Slot};
 use crate::tunable::{StoreError, Tunable};
 use seekwell_core::{Bio, Instant, IoPrio, IocId, RqId};
 
-/// A process is not raised if its queue was merged this often.
+/// A process is not raised after its queue was merged this many times.
 const COOP_LIMIT: u32 = 2;
-/// Number of failed merge attempts that resets this limit.
+/// The number of merges is reset after this many failed merge attempts.
 const COOP_FORGIVE: u32 = 7000;
-/// Number of creations that make a burst large.
+/// A burst with this many new queues is large.
 const BURST_LARGE: u32 = 11;
 /// A queue whose mean seek distance is above this many sectors is seeky.
 const SEEK_FAR: u64 = 8192;
-/// Number of timely activations after which a queue is I/O-bound again.
+/// A queue is I/O-bound again after this many activations in time.
 const IN_TIME_ENOUGH: u32 = 120;
-/// The idle timer.
+/// Timer slot of the idle wait.
 const IDLE_TIMER: Slot = Slot::new(0, "idle_slice_timer");
-/// Number of slots that give a peak rate.
+/// Number of slots after which the peak rate is used.
 const PEAK_SAMPLES: u32 = 32;
 
-/// v7's fields of a queue.
+/// Fields of a queue that only v7 uses.
 #[derive(Clone, Debug, Default)]
 pub struct V7Queue {
     budget_new: bool,
@@ -49,7 +50,7 @@ pub struct V7Queue {
     seek_mean: u64,
 }
 
-/// v7's fields of a process.
+/// Fields of a process that only v7 uses.
 #[derive(Clone, Debug, Default)]
 pub struct V7Proc {
     last_end_j: u64,
@@ -68,8 +69,8 @@ pub struct V7Proc {
 impl Variant for V7Queue {
     const MQ: bool = false;
     type Proc = V7Proc;
-    /// `bfq_serv_to_charge`: async requests of queues that are not raised cost eleven times their
-    /// length.
+    /// `bfq_serv_to_charge`: returns the sectors of the request. An async request of a queue that
+    /// is not raised costs eleven times its sectors.
     #[inline]
     fn charge(core: &Core<Self>, cx: &Cx, q: QId, rq: RqId) -> u64 {
         let n = u64::from(cx.rqs[rq].sectors.0);
@@ -95,7 +96,8 @@ enum SlotUser {
     Gone,
 }
 
-/// Rates in sectors/us x 65536 and raising times in ms, for the fast and the slow class.
+/// Reference rates and raising times of a kind of device, each for the fast and the slow class.
+/// Rates are in sectors per microsecond times 65536, times in ms.
 #[derive(Clone, Copy, Debug)]
 struct DeviceClass {
     rate: [u64; 2],
@@ -111,13 +113,13 @@ const ROTATIONAL: DeviceClass = DeviceClass {
     time_ms: [5500, 2600],
 };
 
-/// Tunables in internal units.
+/// Values of the tunables in internal units.
 #[derive(Clone, Debug)]
 struct Settings {
     slice_idle_j: u64,
-    /// Async, sync.
+    /// Time of a slot: `[async, sync]`.
     timeout_j: [u64; 2],
-    /// Async, sync.
+    /// Time until a request expires: `[async, sync]`.
     fifo_expire_j: [u64; 2],
     max_budget_async_rq: u32,
     quantum: u32,
@@ -129,7 +131,7 @@ struct Settings {
     softrt_rate: u64,
 }
 
-/// The scheduler.
+/// Single-queue BFQ.
 #[derive(Debug)]
 pub struct BfqSq {
     core: Core<V7Queue>,
@@ -149,7 +151,7 @@ pub struct BfqSq {
 }
 
 impl BfqSq {
-    /// Creates the scheduler with the kernel's defaults. `r5`: v7r5 in place of v7r8.
+    /// Creates the scheduler with the kernel's defaults. `r5`: v7r5 instead of v7r8.
     pub fn new(cx: &Cx, r5: bool) -> Self {
         let (hz, clock) = (cx.hz(), cx.clock());
         let flash = !cx.queue.rotational;
@@ -199,7 +201,7 @@ impl BfqSq {
     fn seeky(&self, q: QId) -> bool {
         self.queue(q).own.seek_mean > SEEK_FAR
     }
-    /// `bfq_wr_duration`: the duration of raising for an interactive queue.
+    /// `bfq_wr_duration`: returns how long an interactive queue is raised, in jiffies.
     fn wr_duration_j(&self) -> u64 {
         if self.set.wr_max_time_j > 0 {
             return self.set.wr_max_time_j;
@@ -210,11 +212,12 @@ impl BfqSq {
         let owner = self.queue(q).owner;
         owner.map_or(0, |o| self.core.procs[o].own.cooperations)
     }
-    /// True in a large burst or after too many merges: not interactive and not soft real-time.
+    /// Returns true if the queue is part of a large burst or was merged too often. Such a queue is
+    /// neither interactive nor soft real-time.
     fn excluded(&self, q: QId) -> bool {
         self.queue(q).in_large_burst || self.cooperations(q) >= COOP_LIMIT
     }
-    /// `bfq_bfqq_end_wr`: ends the raising.
+    /// `bfq_bfqq_end_wr`: ends the raising of a queue.
     fn end_wr(&mut self, q: QId) {
         if self.queue(q).busy {
             self.core.wr_busy -= 1;
@@ -223,7 +226,8 @@ impl BfqSq {
         self.queue_mut(q).wr_max_j = 0;
     }
 
-    /// The queue of a process for a request: its own, a new one, or one restored after a split.
+    /// Returns the queue of a process for a request: its present queue, a new queue, or after a
+    /// split a queue with the saved state.
     fn queue_for(&mut self, cx: &mut Cx, ioc: IocId, sync: bool, prio: IoPrio) -> QId {
         self.follow_prio(cx, ioc);
         let mut split = false;
@@ -239,7 +243,7 @@ impl BfqSq {
             Some(q) => q,
             None => self.new_queue(cx, ioc, sync, prio, false),
         };
-        // Async queues are kept by their group, so they never have a single user.
+        // A group keeps its async queues, so an async queue never has a single owner.
         if self.queue(q).procs == 1 && !self.queue(q).pinned {
             self.queue_mut(q).owner = Some(ioc);
             if split {
@@ -249,7 +253,7 @@ impl BfqSq {
         }
         q
     }
-    /// `bfq_get_queue`: a queue for a process: the shared async queue, or a new one.
+    /// `bfq_get_queue`: returns the shared async queue for a process, or a new sync queue.
     fn new_queue(
         &mut self,
         cx: &mut Cx,
@@ -282,7 +286,7 @@ impl BfqSq {
         });
         q
     }
-    /// `bfq_init_bfqq`: creates a queue.
+    /// `bfq_init_bfqq`: creates a queue with the initial values.
     fn make_queue(&mut self, prio: IoPrio, sync: bool) -> QId {
         let q = self.core.create(0, prio, sync, V7Queue::default());
         let x = self.core.queue_mut(q);
@@ -297,8 +301,8 @@ impl BfqSq {
             q
         })
     }
-    /// `bfq_check_ioprio_change`: a changed priority moves the process to another async queue; its
-    /// sync queue applies the change later.
+    /// `bfq_check_ioprio_change`: applies a changed priority. The process gets another async queue
+    /// at once. Its sync queue changes at the next activation.
     fn follow_prio(&mut self, cx: &Cx, ioc: IocId) {
         let c = cx.iocs.get(ioc);
         let p = self.core.procs.at(ioc.idx());
@@ -319,8 +323,8 @@ impl BfqSq {
         }
     }
 
-    /// `bfq_exit_bfqq`: detaches the queues of an exiting process; a queue in service leaves at
-    /// once.
+    /// `bfq_exit_bfqq`: detaches the queues of an exiting process. If one of them is in service, it
+    /// leaves service at once.
     fn exit(&mut self, cx: &mut Cx, ioc: IocId) {
         if self.slot_user == SlotUser::Process(ioc) {
             self.slot_user = SlotUser::Gone;
@@ -345,7 +349,7 @@ impl BfqSq {
             self.core.free_if_unused(q);
         }
     }
-    /// Asks for a run of the queue soon if a request is queued.
+    /// Asks the layer to run the device's queue soon, if a request is queued.
     fn schedule(&mut self, cx: &mut Cx) {
         if self.core.queued > 0 {
             cx.kick();
@@ -442,11 +446,11 @@ impl Scheduler for BfqSq {
                 *p = Default::default();
                 p.prio_gen = gen_seen;
                 p.own.last_end_j = cx.jiffies();
-                // A process that has just started may be raised even if its queue is merged before
-                // that.
+                // A new process is raised after a split, even if its queue was merged before the
+                // queue could be raised.
                 p.own.wr_left_j = 1;
             }
-            // A request returned after the exit may have created a queue again.
+            // A request that the driver returned after the exit may have created a queue again.
             IocEvent::Exit | IocEvent::Release => {
                 self.exit(cx, ioc);
                 self.core.reap();

@@ -1,4 +1,4 @@
-//! Service: the choice of the queue and the request, the end of a slot, and its charge.
+//! Service: chooses the queue and the request, ends a slot and charges the queue.
 
 use super::insert::enough;
 use super::{BfqSq, IDLE_TIMER, PEAK_SAMPLES, SlotUser};
@@ -8,26 +8,27 @@ use crate::bfq::rules;
 use crate::cx::{Cx, Emit};
 use seekwell_core::RqId;
 
-/// A slot shorter than this gives no verdict about its queue.
+/// A slot shorter than this says nothing about the speed of its queue.
 const SHORTEST_SLOT_US: u64 = 100;
-/// Slots longer than this are used to estimate the device's rate.
+/// Only slots longer than this are used to estimate the device's rate.
 const RATE_SLOT_US: u64 = 20_000;
-/// Requests in the driver and queued that make a sample of the queueing test; also the depth that
-/// shows queueing.
+/// Threshold of the test whether the device queues commands. Each completion at which at least this
+/// many requests are queued or in the driver is a sample. The device queues commands if more than
+/// this many requests were in the driver at once.
 const HW_TAG_LOAD: u32 = 4;
-/// Number of samples for a verdict.
+/// Number of samples after which the test whether the device queues commands decides.
 const HW_TAG_SAMPLES: u32 = 32;
-/// Idle time for seeky queues.
+/// How long the device idles for a seeky queue.
 const SEEKY_IDLE_MS: u64 = 2;
 
 impl BfqSq {
-    /// `bfq_bfqq_budget_timeout`: whether the time of the slot is used up.
+    /// `bfq_bfqq_budget_timeout`: returns true if the time of the slot is used up.
     pub(super) fn budget_timeout(&self, cx: &Cx, q: QId) -> bool {
         let x = self.queue(q);
         !x.own.budget_new && cx.jiffies() >= x.budget_timeout_j
     }
-    /// `bfq_may_expire_for_budg_timeout`: a queue that the device idles for keeps the device unless
-    /// most of its budget is left.
+    /// `bfq_may_expire_for_budg_timeout`: returns true if the queue may expire because of its time.
+    /// While the device idles for the queue, it may expire only if a third of its budget is left.
     fn may_expire(&self, cx: &Cx, q: QId) -> bool {
         let e = self.core.ent(q);
         (!self.queue(q).waiting || e.left() >= e.budget / 3) && self.budget_timeout(cx, q)
@@ -38,7 +39,7 @@ impl BfqSq {
     fn all_engaged_seeky(&self) -> bool {
         self.core.engaged[0] == self.core.engaged[1]
     }
-    /// `bfq_bfqq_may_idle`: whether to keep the queue in service while it is empty.
+    /// `bfq_bfqq_may_idle`: returns true if the queue stays in service although it is empty.
     fn must_not_expire(&self, q: QId) -> bool {
         let x = self.queue(q);
         if !x.sync {
@@ -60,12 +61,13 @@ impl BfqSq {
             && !(self.queueing() && (self.core.wr_busy > 0 || self.flash || hopeless));
         !in_burst && (raised || asymmetric || boosts)
     }
-    /// `bfq_bfqq_must_idle`: whether `q` is empty and worth waiting for.
+    /// `bfq_bfqq_must_idle`: returns true if `q` is empty and the device should idle for it.
     fn must_idle(&self, q: QId) -> bool {
         self.core.empty(q) && self.set.slice_idle_j > 0 && self.must_not_expire(q)
     }
 
-    /// `bfq_select_queue`: the queue to serve; `None` if the device waits for the current queue.
+    /// `bfq_select_queue`: returns the queue to serve. Returns `None` if the device waits for the
+    /// queue in service.
     fn select(&mut self, cx: &mut Cx) -> Option<QId> {
         let Some(q) = self.core.serving else {
             return self.take_next(cx);
@@ -95,7 +97,7 @@ impl BfqSq {
         self.expire(cx, q, false, reason);
         self.take_next(cx)
     }
-    /// `bfq_set_in_service_queue`: takes a queue into service.
+    /// `bfq_set_in_service_queue`: chooses a queue and puts it in service.
     fn take_next(&mut self, cx: &mut Cx) -> Option<QId> {
         if self.core.busy_total() == 0 {
             return None;
@@ -114,7 +116,7 @@ impl BfqSq {
         Some(q)
     }
 
-    /// `bfq_dispatch_requests`: dispatches one request, or none.
+    /// `bfq_dispatch_requests`: dispatches at most one request. Returns the number dispatched.
     pub(super) fn dispatch_one(&mut self, cx: &mut Cx) -> u32 {
         if self.core.busy_total() == 0 {
             return 0;
@@ -131,7 +133,7 @@ impl BfqSq {
             };
             if dispatched >= limit && (others || dispatched >= limit.saturating_mul(4)) {
                 cx.why(rules::ENOUGH_IN_FLIGHT, || {
-                    format!("{dispatched} in flight are enough")
+                    format!("{dispatched} requests are in flight, which is the limit")
                 });
                 return 0;
             }
@@ -146,7 +148,8 @@ impl BfqSq {
         self.dispatch_from(cx, q)
     }
 
-    /// `bfq_dispatch_request`: dispatches one request of the chosen queue.
+    /// `bfq_dispatch_request`: dispatches at most one request of queue `q`. Returns the number
+    /// dispatched.
     fn dispatch_from(&mut self, cx: &mut Cx, q: QId) -> u32 {
         let late = self.core.check_fifo(q, None, cx.jiffies());
         let Some(rq) = late.or(self.queue(q).next) else {
@@ -187,7 +190,7 @@ impl BfqSq {
         }
     }
 
-    /// `bfq_update_wr_data`: ends the raising if it is due, and updates the weight at once.
+    /// `bfq_update_wr_data`: ends the raising if it is due, and applies a change of weight at once.
     fn lower_or_raise(&mut self, cx: &mut Cx, q: QId) {
         let j = cx.jiffies();
         if self.core.raised(q) {
@@ -207,7 +210,7 @@ impl BfqSq {
         }
     }
 
-    /// `bfq_forced_dispatch`: dispatches all requests without charge.
+    /// `bfq_forced_dispatch`: dispatches all requests and charges nothing. Returns their number.
     pub(super) fn drain(&mut self, cx: &mut Cx) -> u32 {
         if self.core.busy_total() == 0 {
             return 0;
@@ -231,7 +234,7 @@ impl BfqSq {
         moved
     }
 
-    /// `bfq_completed_request`: a request has completed.
+    /// `bfq_completed_request`: updates the state after request `rq` completed.
     pub(super) fn complete(&mut self, cx: &mut Cx, rq: RqId) {
         let Some(q) = self.core.queue_of(rq) else {
             return;
@@ -256,7 +259,7 @@ impl BfqSq {
                 self.start_clock(cx, q);
             }
             if self.must_idle(q) {
-                // The original returns here: it schedules no run of the queue.
+                // The original returns here and does not ask for a run of the device's queue.
                 self.arm(cx, q);
             } else if self.may_expire(cx, q) {
                 self.expire(cx, q, false, Reason::Timeout);
@@ -270,7 +273,7 @@ impl BfqSq {
             self.schedule(cx);
         }
     }
-    /// `bfq_set_budget_timeout`: starts a slot's time at its first completion.
+    /// `bfq_set_budget_timeout`: starts the time of a slot, at the first completion of the slot.
     fn start_clock(&mut self, cx: &Cx, q: QId) {
         let e = self.core.ent(q);
         let factor = if self.queue(q).wr_max_j == self.set.wr_rt_max_time_j {
@@ -284,7 +287,7 @@ impl BfqSq {
         x.own.budget_new = false;
         x.budget_timeout_j = cx.jiffies() + t * factor;
     }
-    /// `bfq_arm_slice_timer`: starts to idle for the empty queue in service.
+    /// `bfq_arm_slice_timer`: starts to idle for the queue in service, which is empty.
     fn arm(&mut self, cx: &mut Cx, q: QId) {
         match self.slot_user {
             SlotUser::Process(ioc) if cx.alive(ioc) => {}
@@ -315,7 +318,7 @@ impl BfqSq {
         });
         cx.arm_jiffy_for(IDLE_TIMER, cx.jiffies() + wait_j, || self.core.of(q));
     }
-    /// `bfq_idle_slice_timer`: the idle timer fired.
+    /// `bfq_idle_slice_timer`: ends the idle wait, because the timer fired.
     pub(super) fn idle_over(&mut self, cx: &mut Cx) {
         if let Some(q) = self.core.serving {
             if self.budget_timeout(cx, q) {
@@ -327,7 +330,7 @@ impl BfqSq {
         self.schedule(cx);
     }
 
-    /// `bfq_update_hw_tag`: detects whether the device queues.
+    /// `bfq_update_hw_tag`: detects whether the device queues commands.
     fn learn_depth(&mut self) {
         let c = &mut self.core;
         c.max_in_driver = c.max_in_driver.max(c.in_driver);
@@ -342,8 +345,9 @@ impl BfqSq {
         }
     }
 
-    /// `bfq_update_peak_rate`: computes the rate of the slot, updates the estimate for the device,
-    /// and returns whether the queue counts as slow. `idled`: the slot ended when the idling began.
+    /// `bfq_update_peak_rate`: computes the rate of the slot and updates the estimated rate of the
+    /// device. Returns true if the queue counts as slow. `idled`: the slot ended when the device
+    /// began to idle.
     fn judge(&mut self, cx: &Cx, q: QId, idled: bool, reason: Reason) -> bool {
         if !self.queue(q).sync || self.queue(q).own.budget_new {
             return false;
@@ -388,7 +392,8 @@ impl BfqSq {
             self.set_speed(cx, false);
         }
     }
-    /// `bfq_calc_max_budget`: the current maximum budget, for writes of tunables.
+    /// `bfq_calc_max_budget`: returns the maximum budget that follows from the estimated rate, in
+    /// sectors. Used when a tunable is written.
     pub(super) fn estimated_budget(&self, cx: &Cx) -> u64 {
         if self.peak_samples < PEAK_SAMPLES {
             return crate::bfq::core::DEFAULT_MAX_BUDGET;
@@ -396,7 +401,8 @@ impl BfqSq {
         sectors_in(self.peak_rate, cx.clock().to_ms(self.set.timeout_j[1]))
     }
 
-    /// `bfq_bfqq_expire`: ends a slot: verdict, charge, budget of the next slot.
+    /// `bfq_bfqq_expire`: ends a slot: decides whether the queue was slow, charges it, and computes
+    /// the budget of its next slot.
     pub(super) fn expire(&mut self, cx: &mut Cx, q: QId, idled: bool, reason: Reason) {
         let slow = self.judge(cx, q, idled, reason);
         let e = self.core.ent(q);
@@ -435,15 +441,16 @@ impl BfqSq {
         self.next_budget(cx, q, reason);
         self.leave(cx, q);
     }
-    /// `bfq_bfqq_softrt_next_start`: the earliest time at which a request makes the queue soft
-    /// real-time again.
+    /// `bfq_bfqq_softrt_next_start`: returns a jiffy. A request that arrives after it makes the
+    /// queue soft real-time again.
     fn softrt_next(&self, cx: &Cx, q: QId) -> u64 {
         let x = self.queue(q);
         let by_rate = x.last_idle_backlogged_j
             + cx.hz() * x.service_from_backlogged / self.set.softrt_rate.max(1);
         by_rate.max(cx.jiffies() + self.set.slice_idle_j + 4)
     }
-    /// `__bfq_bfqq_recalc_budget`: the budget of the next slot, depending on why this one ended.
+    /// `__bfq_bfqq_recalc_budget`: computes the budget of the next slot from the reason why this
+    /// slot ended.
     fn next_budget(&mut self, cx: &Cx, q: QId, reason: Reason) {
         let (b, m, top) = (
             self.queue(q).max_budget,
@@ -471,7 +478,8 @@ impl BfqSq {
         let need = self.queue(q).next.map_or(0, |n| self.core.charge(cx, q, n));
         self.core.ent_mut(q).budget = budget.max(need);
     }
-    /// `__bfq_bfqq_expire`: takes a queue out of service; it is requeued or becomes idle.
+    /// `__bfq_bfqq_expire`: takes a queue out of service. The queue waits again, or becomes idle if
+    /// it is empty.
     pub(super) fn leave(&mut self, cx: &mut Cx, q: QId) {
         let j = cx.jiffies();
         self.slot_user = SlotUser::Nobody;

@@ -1,4 +1,5 @@
-//! Tunables of v7: the kernel's names, in milliseconds rounded to jiffies.
+//! Tunables of v7. The names are those of the kernel; times are in milliseconds and are rounded to
+//! jiffies.
 
 use super::BfqSq;
 use crate::cx::Cx;
@@ -34,7 +35,7 @@ const COMMON: [Tunable; 18] = [
         "ms",
         "125",
         1,
-        "Age at which the oldest sync request of a queue goes first, once per slot.",
+        "Age at which the oldest sync request of a queue goes first. It is checked once per slot.",
     ),
     tunable(
         "fifo_expire_async",
@@ -42,7 +43,7 @@ const COMMON: [Tunable; 18] = [
         "ms",
         "250",
         1,
-        "The same for async requests.",
+        "Age at which the oldest async request of a queue goes first. It is checked once per slot.",
     ),
     tunable(
         "back_seek_max",
@@ -59,7 +60,7 @@ const COMMON: [Tunable; 18] = [
         "factor",
         "2",
         1,
-        "A sector behind the head counts as this many ahead.",
+        "One sector behind the head counts as this many sectors in front of it.",
     ),
     tunable(
         "slice_idle",
@@ -77,7 +78,7 @@ const COMMON: [Tunable; 18] = [
         "0",
         0,
         "Largest number of sectors in a slot; 0: computed from the measured peak rate. Larger: \
-         throughput; smaller: latency.",
+         more throughput; smaller: lower latency.",
     ),
     tunable(
         "max_budget_async_rq",
@@ -85,7 +86,8 @@ const COMMON: [Tunable; 18] = [
         "requests",
         "4",
         1,
-        "Async requests in flight while other queues are busy (four times as many alone).",
+        "Largest number of async requests in flight while other queues are busy; four times as \
+         many if no other queue is busy.",
     ),
     tunable(
         "timeout_sync",
@@ -93,7 +95,7 @@ const COMMON: [Tunable; 18] = [
         "ms",
         "125",
         1,
-        "Time of a slot of a sync queue, from its first completion on.",
+        "Longest time of a slot of a sync queue, from its first completion on.",
     ),
     tunable(
         "timeout_async",
@@ -101,7 +103,7 @@ const COMMON: [Tunable; 18] = [
         "ms",
         "40",
         0,
-        "Time of a slot of an async queue.",
+        "Longest time of a slot of an async queue.",
     ),
     tunable(
         "low_latency",
@@ -134,7 +136,7 @@ const COMMON: [Tunable; 18] = [
         "ms",
         "300",
         0,
-        "Raising of soft real-time queues.",
+        "How long a soft real-time queue is raised.",
     ),
     tunable(
         "wr_min_idle_time",
@@ -150,7 +152,7 @@ const COMMON: [Tunable; 18] = [
         "ms",
         "500",
         0,
-        "Pause of async requests after which a busy async queue is raised.",
+        "If no async request arrives for this time, the next one raises its async queue.",
     ),
     tunable(
         "wr_max_softrt_rate",
@@ -167,7 +169,7 @@ const COMMON: [Tunable; 18] = [
         default: "",
         min: 0,
         max: 0,
-        help: "Lists the queues with their weights and raising.",
+        help: "Lists the queues with their weights and the state of raising.",
     },
     tunable(
         "quantum",
@@ -175,13 +177,13 @@ const COMMON: [Tunable; 18] = [
         "requests",
         "4",
         1,
-        "v7r5: requests of a queue in flight while other queues are busy.",
+        "v7r5: largest number of requests of a queue in flight while other queues are busy.",
     ),
 ];
 
-/// Tunables of v7r5: all of them.
+/// Tunables of v7r5: all that v7 has.
 pub const V7R5: &[Tunable] = &COMMON;
-/// Tunables of v7r8: all except quantum.
+/// Tunables of v7r8: all except `quantum`.
 pub const V7R8: &[Tunable] = {
     let (v7r8, _) = COMMON.split_at(COMMON.len() - 1);
     v7r8
@@ -260,8 +262,9 @@ impl BfqSq {
         Ok(())
     }
 
-    /// Writing 0 to `low_latency` ends the raising of the queues on the two lists. The original
-    /// also decrements the count of raised queues once for every busy one of them, raised or not.
+    /// Stores `low_latency`. A write of 0 ends the raising of the queues on the lists of active and
+    /// idle queues. The original also decrements the count of raised queues once for every busy
+    /// queue on these lists, even if that queue was not raised.
     fn store_low_latency(&mut self, on: bool) {
         if !on && self.core.low_latency {
             for q in 0..self.core.queues.len() as u32 {

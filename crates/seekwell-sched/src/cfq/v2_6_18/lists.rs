@@ -1,4 +1,4 @@
-//! 2.6.18: the lists, and the choice of the next queue.
+//! 2.6.18: the lists of queues, and the choice of the next queue.
 
 use super::{BUSY, CUR, Cfq18, IDLE, LEVELS};
 use crate::cfq::GRACE_TIMER;
@@ -13,8 +13,8 @@ impl Cfq18 {
         }
     }
 
-    /// `cfq_resort_rr_list`: moves a queue to the list of its class and state, by the time of last
-    /// service. With `preempted`, before the last queue of that list.
+    /// `cfq_resort_rr_list`: moves a queue to the list of its class and state, sorted by the time
+    /// of its last service. With `preempted`, inserts it before the last queue of that list.
     pub(super) fn resort(&mut self, q: u32, preempted: bool) {
         self.leave_list(q);
         let x = self.flat.queue(q);
@@ -35,8 +35,8 @@ impl Cfq18 {
         } else if at == BUSY {
             self.links.push_back(list, q);
         } else {
-            // Goes behind queues served earlier; a queue never served goes behind others never
-            // served.
+            // The queue goes behind queues that were served earlier. A queue that was never served
+            // goes behind other queues that were never served.
             let mut behind = last;
             while let Some(i) = behind {
                 let theirs = self.flat.queues[i as usize].served;
@@ -53,8 +53,8 @@ impl Cfq18 {
         self.flat.queue_mut(q).list = Some(at);
     }
 
-    /// `cfq_get_next_prio_level`: moves the list of the next level to the list being served. False
-    /// if all lists are empty.
+    /// `cfq_get_next_prio_level`: moves the list of the next level to the list in service. Returns
+    /// false if all lists are empty.
     pub(super) fn next_level(&mut self) -> bool {
         let mut wrapped = false;
         let found = loop {
@@ -91,8 +91,8 @@ impl Cfq18 {
         true
     }
 
-    /// `cfq_get_next_queue`: the next queue: by level, else a busy one, else an IDLE one after its
-    /// grace period.
+    /// `cfq_get_next_queue`: returns the next queue by level, then a queue with requests in the
+    /// driver, then an IDLE queue whose grace period is over.
     pub(super) fn first_served(&mut self, cx: &mut Cx) -> Option<u32> {
         if !self.lists[CUR as usize].is_empty() || self.next_level() {
             return self.lists[CUR as usize].first();

@@ -1,7 +1,7 @@
-//! CFQ of 2.6.18: round-robin lists by level. Sync means read: all writes share async queues.
-//! Slices count from the first dispatch round; a queue with requests in the driver waits on a
-//! separate list. The only preemption is by a read against the IDLE class. Bios merge across
-//! processes.
+//! CFQ of 2.6.18. Waiting queues are on one round-robin list per level. A read is sync; all writes
+//! are async and use shared queues. A slice begins with the first dispatch round. A queue with
+//! requests in the driver waits on a separate list. Only a read preempts, and only the IDLE class.
+//! Bios of different processes can be merged.
 
 mod lists;
 mod serve;
@@ -15,13 +15,13 @@ use crate::cx::Cx;
 use crate::tunable::{StoreError, Tunable};
 use seekwell_core::{About, Bio, Class, IocId, Links, List, Op, RqId};
 
-/// Lists 0 to 7: waiting queues by level.
+/// Lists 0 to 7 contain the waiting queues of one level each.
 const LEVELS: usize = 8;
-/// The list being served.
+/// The list in service.
 const CUR: u8 = 8;
-/// Queues with requests in the driver.
+/// The list of queues with requests in the driver.
 const BUSY: u8 = 9;
-/// Queues of the IDLE class.
+/// The list of queues of the IDLE class.
 const IDLE: u8 = 10;
 const LISTS: usize = 11;
 
@@ -31,13 +31,13 @@ pub(super) struct Cfq18 {
     flat: Flat,
     lists: [List; LISTS],
     links: Links,
-    /// Async queues, the newest at the end.
+    /// Async queues; the newest is at the end.
     async_queues: Vec<u32>,
-    /// The sweep over the levels starts here ...
+    /// First level of the current sweep over the levels.
     level: usize,
-    /// ... and ends here, inclusive.
+    /// Last level of the current sweep, inclusive.
     level_end: usize,
-    /// Number of requests moved since the active queue became active.
+    /// Number of requests dispatched since the active queue became active.
     dispatch_slice: u64,
 }
 
@@ -65,7 +65,7 @@ impl Cfq18 {
         }
     }
 
-    /// `cfq_dispatch_insert`: moves `rq` to the dispatch list, whose end determines where the next
+    /// `cfq_dispatch_insert`: moves `rq` to the dispatch list. The end of `rq` is where the next
     /// search starts.
     fn move_request(&mut self, cx: &mut Cx, rq: RqId) {
         let q = self.flat.queue_of(rq);
@@ -78,8 +78,8 @@ impl Cfq18 {
         }
     }
 
-    /// `cfq_add_rq_rb`: sorts a request in. A queued request with the same start sector is
-    /// dispatched at once.
+    /// `cfq_add_rq_rb`: sorts a request into its queue. If a queued request has the same start
+    /// sector, that request is dispatched at once.
     fn sort_in(&mut self, cx: &mut Cx, q: u32, rq: RqId) {
         let start = cx.rqs[rq].sector;
         while let Some(alias) = self
@@ -110,20 +110,20 @@ impl Cfq18 {
         }
     }
 
-    /// Whether the queue matches a task's ioprio, by the rules of the kernel's hash table of
-    /// queues.
+    /// Returns true if the queue has the ioprio of the task, by the rules of the kernel's hash
+    /// table of queues.
     fn fits(&self, cx: &Cx, q: u32, ioc: IocId) -> bool {
         let (x, want) = (self.flat.queue(q), cx.iocs.get(ioc).ioprio);
         want.class == Class::None || (want.class, want.level) == (x.class, x.level)
     }
 
-    /// The newest async queue that matches.
+    /// Returns the newest async queue with the ioprio of the task.
     fn find_async(&self, cx: &Cx, ioc: IocId) -> Option<u32> {
         let newest_first = self.async_queues.iter().rev().copied();
         newest_first.into_iter().find(|q| self.fits(cx, *q, ioc))
     }
 
-    /// The queue found by process and ioprio.
+    /// Returns the queue of a process and its ioprio.
     fn find_queue(&self, cx: &Cx, ioc: IocId, sync: bool) -> Option<u32> {
         if !sync {
             return self.find_async(cx, ioc);
@@ -134,7 +134,7 @@ impl Cfq18 {
             .filter(|q| self.fits(cx, *q, ioc))
     }
 
-    /// The async queue for `ioc`, created if there is none; takes a reference.
+    /// Returns the async queue for `ioc` and takes a reference. Creates the queue if there is none.
     fn async_queue(&mut self, cx: &Cx, ioc: IocId) -> u32 {
         let q = match self.find_async(cx, ioc) {
             Some(q) => q,
@@ -165,7 +165,7 @@ const fn is_sync(op: Op) -> bool {
 }
 
 impl Scheduler for Cfq18 {
-    /// `cfq_insert_request`: inserts a request.
+    /// `cfq_insert_request`: adds a request to its queue and updates the statistics.
     fn insert(&mut self, cx: &mut Cx, rq: RqId, _: Insert) {
         let q = self.flat.queue_of(rq);
         let ioc = cx.rqs[rq].ioc;
@@ -290,7 +290,7 @@ impl Scheduler for Cfq18 {
         self.flat.in_driver -= 1;
     }
 
-    /// `cfq_completed_request`: a request has completed.
+    /// `cfq_completed_request`: updates the state after request `rq` completed.
     fn completed(&mut self, cx: &mut Cx, rq: RqId) {
         let now = cx.jiffies();
         let q = self.flat.queue_of(rq);
@@ -332,7 +332,7 @@ impl Scheduler for Cfq18 {
         match what {
             IocEvent::Attach => self.flat.ctx.attach(ioc),
             IocEvent::Release => self.flat.ctx.release(ioc),
-            // The async queue is switched at once, the sync queue at the next request.
+            // The async queue changes at once, the sync queue at the next request.
             IocEvent::Prio => {
                 if let Some(old) = self.flat.ctx.queue(ioc, false) {
                     self.flat.ctx.at(ioc).queue[0] = self.async_queue(cx, ioc);

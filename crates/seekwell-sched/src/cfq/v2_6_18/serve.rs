@@ -1,4 +1,4 @@
-//! 2.6.18: selection, dispatch rounds, expiry and timers.
+//! 2.6.18: selection of a queue, dispatch rounds, expiry and timers.
 
 use super::{BUSY, CUR, Cfq18, IDLE, LEVELS};
 use crate::cfq::rules;
@@ -45,8 +45,8 @@ impl Cfq18 {
         self.dispatch_slice = 0;
     }
 
-    /// `cfq_select_queue`: the queue to dispatch from, which becomes active. `None` if nothing may
-    /// be dispatched.
+    /// `cfq_select_queue`: returns the queue to dispatch from and makes it active. Returns `None`
+    /// if nothing may be dispatched.
     pub(super) fn select(&mut self, cx: &mut Cx) -> Option<u32> {
         if let Some(a) = self.flat.active {
             let x = self.flat.queue(a);
@@ -77,8 +77,8 @@ impl Cfq18 {
         q
     }
 
-    /// `cfq_check_fifo`: the oldest request if it has expired. Checked until one is found in this
-    /// slice.
+    /// `cfq_check_fifo`: returns the oldest request if it has expired. In each slice this check is
+    /// made until it finds an expired request.
     pub(super) fn expired_head(&mut self, cx: &mut Cx, q: u32) -> Option<RqId> {
         let x = self.flat.queue(q);
         if x.fifo_checked {
@@ -99,8 +99,8 @@ impl Cfq18 {
         Some(head)
     }
 
-    /// `cfq_dispatch_requests`: runs rounds of up to quantum requests, until a queue that is idled
-    /// for has had a round.
+    /// `cfq_dispatch_requests`: runs rounds of up to quantum requests. Stops after a round of a
+    /// queue for which the device should idle. Returns the number of requests dispatched.
     pub(super) fn dispatch_rounds(&mut self, cx: &mut Cx) -> u32 {
         let (mut moved, mut previous) = (0, None);
         while let Some(q) = self.select(cx) {
@@ -124,7 +124,8 @@ impl Cfq18 {
         moved
     }
 
-    /// `__cfq_dispatch_requests`: dispatches up to `limit` requests of one queue.
+    /// `__cfq_dispatch_requests`: dispatches up to `limit` requests of queue `q`. Returns their
+    /// number.
     pub(super) fn round(&mut self, cx: &mut Cx, q: u32, limit: u64) -> u32 {
         let mut moved = 0;
         while let Some(rq) = self.expired_head(cx, q).or(self.flat.queue(q).held.next) {
@@ -149,12 +150,13 @@ impl Cfq18 {
         moved
     }
 
-    /// `cfq_forced_dispatch`: dispatches all requests, list by list.
+    /// `cfq_forced_dispatch`: dispatches all requests, one list after another. Returns their
+    /// number.
     pub(super) fn drain(&mut self, cx: &mut Cx) -> u32 {
         let mut moved = 0;
         let order = (0..LEVELS).chain([BUSY as usize, CUR as usize, IDLE as usize]);
         for list in order {
-            // A queue leaves its list when its last request leaves.
+            // A queue leaves its list when its last request is dispatched.
             while let Some(q) = self.lists[list].first() {
                 while let Some(rq) = self.flat.queue(q).held.next {
                     self.move_request(cx, rq);
@@ -168,7 +170,7 @@ impl Cfq18 {
         moved
     }
 
-    /// `cfq_preempt_queue`: makes `q` active in place of `a`.
+    /// `cfq_preempt_queue`: makes `q` active instead of `a`.
     pub(super) fn preempt(&mut self, cx: &mut Cx, a: u32, q: u32) {
         let mut left = self.lists[CUR as usize].len();
         let mut at = self.lists[CUR as usize].first();
@@ -183,7 +185,7 @@ impl Cfq18 {
         cx.run_queue();
     }
 
-    /// `cfq_idle_slice_timer`: the idle timer fired.
+    /// `cfq_idle_slice_timer`: ends the idle wait, because the timer fired.
     pub(super) fn idle_timer(&mut self, cx: &mut Cx) {
         if let Some(a) = self.flat.active {
             let x = self.flat.queue(a);
@@ -204,8 +206,8 @@ impl Cfq18 {
         self.flat.kick(cx);
     }
 
-    /// `cfq_idle_class_timer`: the grace period of the IDLE class is over, unless other queues were
-    /// served meanwhile.
+    /// `cfq_idle_class_timer`: ends the grace period of the IDLE class. If other queues were served
+    /// since then, the period starts again.
     pub(super) fn grace_timer(&mut self, cx: &mut Cx) {
         let end = self.flat.last_end_any + cx.hz() / 10;
         if cx.jiffies() < end {

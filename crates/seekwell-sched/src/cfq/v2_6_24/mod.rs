@@ -1,7 +1,8 @@
-//! CFQ of 2.6.24 and 2.6.25: one tree of the queues that hold requests, RT before BE before IDLE,
-//! then by key. It has no groups, no workloads and no cooperators. A dispatch round takes several
-//! requests; sync preempts async. The two versions differ only in the IDLE class: 2.6.24 serves it
-//! a tenth of a second after the last other completion (*grace*), 2.6.25 when no other queue waits.
+//! CFQ of 2.6.24 and 2.6.25. One tree contains the queues that hold requests, sorted by class (RT,
+//! BE, IDLE) and then by key. There are no groups, no workloads and no cooperating queues. A
+//! dispatch round takes several requests, and sync preempts async. The two versions differ only in
+//! the IDLE class. 2.6.24 serves it a tenth of a second after the last completion of another class
+//! (the *grace* period). 2.6.25 serves it when no other queue waits.
 
 mod serve;
 
@@ -15,7 +16,7 @@ use crate::cx::Cx;
 use crate::tunable::{StoreError, Tunable};
 use seekwell_core::{About, Bio, Class, Flags, IoPrio, IocId, Nodes, RqId, Tree};
 
-/// Place in the tree: rank of the class, key.
+/// Sort key of a queue in the tree: rank of the class, then key.
 type Key = (u8, u64);
 
 /// CFQ of 2.6.24 and 2.6.25.
@@ -54,8 +55,8 @@ impl Cfq24 {
         self.version == Version::V2_6_24
     }
 
-    /// `cfq_service_tree_add`: inserts a queue with requests at its key; with `front`, before all
-    /// others of its class.
+    /// `cfq_service_tree_add`: inserts a queue with requests at its key. With `front`, inserts it
+    /// before all other queues of its class.
     fn resort(&mut self, cx: &Cx, q: u32, front: bool) {
         let x = self.flat.queue(q);
         let now = cx.jiffies();
@@ -65,8 +66,8 @@ impl Cfq24 {
         } else if front {
             0
         } else {
-            // 32-bit arithmetic: an async slice above the longest sync slice wraps around and moves
-            // its queue to the far end.
+            // 32-bit arithmetic: if an async slice is longer than the longest sync slice, the
+            // offset wraps around and moves its queue to the far end.
             let longest = self.flat.set.prio_slice_j(true, 0) as u32;
             let own = self.flat.set.prio_slice_j(x.sync, x.level) as u32;
             let offset = (self.flat.busy - 1).wrapping_mul(longest.wrapping_sub(own));
@@ -83,7 +84,7 @@ impl Cfq24 {
         self.nodes.insert(&mut self.tree, q, key);
     }
 
-    /// `cfq_del_cfqq_rr`: a queue without requests leaves the tree.
+    /// `cfq_del_cfqq_rr`: removes a queue without requests from the tree.
     fn rest(&mut self, q: u32) {
         self.nodes.remove(&mut self.tree, q);
         self.flat.queue_mut(q).busy = false;
@@ -98,14 +99,14 @@ impl Cfq24 {
         }
     }
 
-    /// `cfq_dispatch_insert`: moves `rq` to the dispatch list.
+    /// `cfq_dispatch_insert`: moves `rq` from its queue to the dispatch list.
     fn move_request(&mut self, cx: &mut Cx, rq: RqId) {
         self.remove_request(cx, rq);
         self.flat.send(cx, rq);
     }
 
-    /// `cfq_add_rq_rb`: sorts a request in. A queued request with the same start sector is
-    /// dispatched at once.
+    /// `cfq_add_rq_rb`: sorts a request into its queue. If a queued request has the same start
+    /// sector, that request is dispatched at once.
     fn sort_in(&mut self, cx: &mut Cx, q: u32, rq: RqId) {
         let start = cx.rqs[rq].sector;
         while let Some(alias) = self
@@ -130,7 +131,7 @@ impl Cfq24 {
         self.flat.queue_mut(q).held.next = next;
     }
 
-    /// Class and level may change while the queue is in the tree; the queue keeps its place.
+    /// Reads the class and level of `q`, if they changed. A queue in the tree keeps its place.
     fn apply_prio(&mut self, cx: &Cx, q: u32, ioc: IocId) {
         if self.flat.apply_prio(cx, q, ioc) && self.nodes.linked(q) {
             let key = self.nodes.key(q).1;
@@ -138,7 +139,7 @@ impl Cfq24 {
         }
     }
 
-    /// The shared async queue for `ioc`; takes a reference.
+    /// Returns the shared async queue for `ioc` and takes a reference.
     fn async_queue(&mut self, cx: &Cx, ioc: IocId) -> u32 {
         let prio = match cx.iocs.get(ioc).ioprio {
             p if p.class == Class::None => IoPrio::be(4),
@@ -147,7 +148,7 @@ impl Cfq24 {
         let slot = async_slot(prio);
         let q = match (self.async_queues[slot], self.flat.ctx.queue(ioc, false)) {
             (Some(q), _) => q,
-            // The slot is empty: store the queue that the context already has there as well.
+            // The table entry is empty: store the queue that the context already has.
             (None, Some(old)) => old,
             (None, None) => self.flat.new_queue(cx, false, ioc),
         };
@@ -279,7 +280,7 @@ impl Scheduler for Cfq24 {
     }
 
     fn may_queue(&mut self, cx: &mut Cx, bio: &Bio, ioc: IocId) -> MayQueue {
-        // Decided by the SYNC bit: a plain read finds the async queue of its process.
+        // The SYNC bit decides: for a plain read this finds the async queue of the process.
         let sync = bio.flags.contains(Flags::SYNC);
         let Some(q) = self.flat.ctx.queue(ioc, sync) else {
             return MayQueue::May;
@@ -320,7 +321,7 @@ impl Scheduler for Cfq24 {
         self.flat.in_driver -= 1;
     }
 
-    /// `cfq_completed_request`: a request has completed.
+    /// `cfq_completed_request`: updates the state after request `rq` completed.
     fn completed(&mut self, cx: &mut Cx, rq: RqId) {
         let now = cx.jiffies();
         let q = self.flat.queue_of(rq);
@@ -386,8 +387,8 @@ impl Scheduler for Cfq24 {
                     self.put(cx, q);
                 }
             }
-            // Priority: noticed at the context's next request. Cgroups do not exist in this
-            // version.
+            // A change of priority is noticed at the context's next request. This version has no
+            // cgroups.
             IocEvent::Prio | IocEvent::Cgroup => {}
         }
     }

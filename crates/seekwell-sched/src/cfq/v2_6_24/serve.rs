@@ -1,4 +1,4 @@
-//! 2.6.24: preemption, selection, dispatch rounds, expiry and timers.
+//! 2.6.24: preemption, selection of a queue, dispatch rounds, expiry and timers.
 
 use super::Cfq24;
 use crate::cfq::rules;
@@ -7,14 +7,14 @@ use crate::cx::Cx;
 use seekwell_core::{Flags, RqId};
 
 impl Cfq24 {
-    /// `cfq_slice_used`: whether the slice is over.
+    /// `cfq_slice_used`: returns true if the slice is over.
     pub(super) fn slice_used(&self, cx: &Cx, q: u32) -> bool {
         let x = self.flat.queue(q);
         !x.slice_new && cx.jiffies() >= x.slice_end
     }
 
-    /// `__cfq_slice_expired`: ends the slice of `q`. With `timed_out`, the rest or the overrun is
-    /// saved.
+    /// `__cfq_slice_expired`: ends the slice of `q`. If `timed_out`, saves the rest or the overrun
+    /// of the slice.
     pub(super) fn expire(&mut self, cx: &mut Cx, q: u32, timed_out: bool) {
         let now = cx.jiffies();
         if self.flat.queue(q).wait_request {
@@ -41,8 +41,8 @@ impl Cfq24 {
         self.flat.ctx.deactivate();
     }
 
-    /// `cfq_should_preempt`: the reason why `q`, with the new request `rq`, preempts; the first
-    /// match counts.
+    /// `cfq_should_preempt`: returns the reason why `q` preempts the active queue because of its
+    /// new request `rq`. The first condition that holds decides.
     pub(super) fn preempts(&self, cx: &Cx, q: u32, rq: RqId) -> Option<&'static str> {
         let a = self.flat.active?;
         let (new, old) = (self.flat.queue(q), self.flat.queue(a));
@@ -67,8 +67,8 @@ impl Cfq24 {
             .then_some("its request is within the active process's mean distance")
     }
 
-    /// `cfq_select_queue`: the queue to dispatch from, which becomes active. `None` if nothing may
-    /// be dispatched.
+    /// `cfq_select_queue`: returns the queue to dispatch from and makes it active. Returns `None`
+    /// if nothing may be dispatched.
     pub(super) fn select(&mut self, cx: &mut Cx) -> Option<u32> {
         if let Some(a) = self.flat.active {
             let x = self.flat.queue(a);
@@ -101,8 +101,8 @@ impl Cfq24 {
         Some(q)
     }
 
-    /// `cfq_get_next_queue`: the head of the tree, unless it is of the IDLE class and others were
-    /// served recently.
+    /// `cfq_get_next_queue`: returns the first queue of the tree. Returns `None` if that queue is
+    /// of the IDLE class and its grace period is not over.
     pub(super) fn first_served(&mut self, cx: &mut Cx) -> Option<u32> {
         let q = self.tree.first()?;
         if self.grace() && self.flat.queue(q).is_idle() {
@@ -117,7 +117,8 @@ impl Cfq24 {
         Some(q)
     }
 
-    /// `cfq_check_fifo`: the oldest request if it has expired; checked once per slice.
+    /// `cfq_check_fifo`: returns the oldest request if it has expired. Each slice makes this check
+    /// once.
     pub(super) fn expired_head(&mut self, cx: &mut Cx, q: u32) -> Option<RqId> {
         let x = self.flat.queue_mut(q);
         if x.fifo_checked {
@@ -138,8 +139,8 @@ impl Cfq24 {
         Some(head)
     }
 
-    /// `cfq_dispatch_requests`: runs rounds of up to quantum requests, queue after queue, until one
-    /// must wait.
+    /// `cfq_dispatch_requests`: runs rounds of up to quantum requests, one queue after another,
+    /// until a queue must wait. Returns the number of requests dispatched.
     pub(super) fn dispatch_rounds(&mut self, cx: &mut Cx) -> u32 {
         let mut moved = 0;
         while let Some(q) = self.select(cx) {
@@ -174,7 +175,8 @@ impl Cfq24 {
         moved
     }
 
-    /// `__cfq_dispatch_requests`: dispatches up to `limit` requests of one queue.
+    /// `__cfq_dispatch_requests`: dispatches up to `limit` requests of queue `q`. Returns their
+    /// number.
     pub(super) fn round(&mut self, cx: &mut Cx, q: u32, limit: u64) -> u32 {
         let mut moved = 0;
         while let Some(rq) = self.expired_head(cx, q).or(self.flat.queue(q).held.next) {
@@ -195,7 +197,8 @@ impl Cfq24 {
         moved
     }
 
-    /// `cfq_forced_dispatch`: dispatches all requests, queue by queue.
+    /// `cfq_forced_dispatch`: dispatches all requests, one queue after another. Returns their
+    /// number.
     pub(super) fn drain(&mut self, cx: &mut Cx) -> u32 {
         let mut moved = 0;
         while let Some(q) = self.tree.first() {
@@ -210,7 +213,7 @@ impl Cfq24 {
         moved
     }
 
-    /// `cfq_idle_slice_timer`: the idle timer fired.
+    /// `cfq_idle_slice_timer`: ends the idle wait, because the timer fired.
     pub(super) fn idle_timer(&mut self, cx: &mut Cx) {
         if let Some(a) = self.flat.active {
             if !self.slice_used(cx, a) {
@@ -230,8 +233,8 @@ impl Cfq24 {
         self.flat.kick(cx);
     }
 
-    /// `cfq_idle_class_timer`: the grace period of the IDLE class is over, unless other queues were
-    /// served meanwhile.
+    /// `cfq_idle_class_timer`: ends the grace period of the IDLE class. If other queues were served
+    /// since then, the period starts again.
     pub(super) fn grace_timer(&mut self, cx: &mut Cx) {
         let end = self.flat.last_end_any + cx.hz() / 10;
         if cx.jiffies() < end {
