@@ -178,7 +178,6 @@ pub trait Machine: Sized + 'static {
     async fn compute_if_simulated(&mut self, d: Nanos) -> Result<(), Errno> {
         self.compute(d).await
     }
-    /// Waits without using the CPU.
     /// Waits for `d` without using the CPU.
     async fn sleep(&mut self, d: Nanos) -> Result<(), Errno>;
 
