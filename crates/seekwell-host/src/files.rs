@@ -3,8 +3,8 @@
 use rustix::fs::{Mode, OFlags};
 use seekwell_core::{Errno, OpenFlags};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// An open file, directory or device.
 #[derive(Debug)]

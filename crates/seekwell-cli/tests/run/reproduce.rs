@@ -101,7 +101,10 @@ fn every_line_of_nine_schedulers_fits_a_hundred_columns() {
     let brief: Vec<&str> = brief.chain(["--results", &dir]).collect();
     let brief = good(&brief);
     assert!(brief.lines().count() <= 24, "{brief}");
-    assert!(brief.contains("Did the scheduler cause the difference?"), "{brief}");
+    assert!(
+        brief.contains("Did the scheduler cause the difference?"),
+        "{brief}"
+    );
 }
 
 #[test]

@@ -152,7 +152,9 @@ impl Job {
     async fn create<M: Machine>(&self, m: &mut M, path: &str, lo: u64, hi: u64) -> Outcome<bool> {
         let size = uniform(m, lo, hi);
         let op = m.op_begin("create");
-        m.compute_if_simulated(self.think).await.doing(|| "compute")?;
+        m.compute_if_simulated(self.think)
+            .await
+            .doing(|| "compute")?;
         // Two tasks can make the same file. They then share the temporary name, as in the original
         // program.
         let tmp = format!("{path}.tmp");

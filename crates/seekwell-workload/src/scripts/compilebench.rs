@@ -281,7 +281,9 @@ impl Trees {
             }
             let path = format!("{root}/{}", f.path);
             let op = m.op_begin("create");
-            m.compute_if_simulated(self.think).await.doing(|| "compute")?;
+            m.compute_if_simulated(self.think)
+                .await
+                .doing(|| "compute")?;
             let fd = open(m, &path, FRESH).await?;
             write_all(m, fd, f.size, CALL, &path).await?;
             close(m, fd, &path).await?;
@@ -296,7 +298,9 @@ impl Trees {
         for leaf in leaves(m, root).await? {
             for e in list(m, &leaf).await? {
                 let path = format!("{leaf}/{}", e.name);
-                m.compute_if_simulated(self.think).await.doing(|| "compute")?;
+                m.compute_if_simulated(self.think)
+                    .await
+                    .doing(|| "compute")?;
                 let op = m.op_begin("read file");
                 let fd = open(m, &path, OpenFlags::RDONLY).await?;
                 let n = read_to_end(m, fd, CALL, &path).await?;
