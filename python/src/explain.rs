@@ -171,7 +171,7 @@ pub fn explain(
             let of = ran.map_err(|e| fault::input(&e.to_string()))?;
             let want = case.expected().map_err(|e| fault::input(&e.to_string()))?;
             let timers = case.expected_timers();
-            let agreement = want.map(|w| Agreement::of(&w, timers.as_deref(), &of));
+            let agreement = want.map(|w| Agreement::compare(&w, timers.as_deref(), &of));
             out.push(Explained {
                 case,
                 of,

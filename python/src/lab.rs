@@ -152,7 +152,7 @@ impl Runner for Remote<'_> {
         }
         let text = came.map_err(|e| failed(e.to_string()))?;
         let record = serde_json::from_str(&text).map_err(|e| failed(e.to_string()))?;
-        Ok(Measured::of(record))
+        Ok(Measured::from_record(record))
     }
 }
 

@@ -21,7 +21,7 @@ fn cpu_s() -> Option<f64> {
 
 /// Runs a workload. Returns the simulated seconds, the script's operations and the requests to the
 /// device.
-fn one(plan: &Plan, device: &str) -> Result<(f64, u64, u64), String> {
+fn run_one(plan: &Plan, device: &str) -> Result<(f64, u64, u64), String> {
     let setup = Setup {
         device: device.to_owned(),
         scheduler: "cfq".to_owned(),
@@ -64,7 +64,7 @@ pub fn programs(names: &[&str]) -> ExitCode {
         };
         for device in DEVICES {
             let before = cpu_s();
-            let ran = one(&plan, device);
+            let ran = run_one(&plan, device);
             let cpu = cpu_s().zip(before).map_or(f64::NAN, |(a, b)| a - b);
             match ran {
                 Ok((s, ops, requests)) => println!(

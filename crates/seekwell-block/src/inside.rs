@@ -23,7 +23,7 @@ pub(crate) fn snapshot<S: Scheduler + ?Sized, D: Device>(
     asleep: Vec<Asleep>,
     out: &mut Vec<Snapshot>,
 ) {
-    let mut own = Snapshot::of(now, cx.log.member(), &cx.rqs, &cx.iocs);
+    let mut own = Snapshot::take(now, cx.log.member(), &cx.rqs, &cx.iocs);
     let timer = |(slot, until): (&str, Instant)| Waiting {
         slot: slot.to_owned(),
         until: until.since_start(),

@@ -66,7 +66,7 @@ fn disk(options: &str) -> (Client<VirtualDisk<Host>>, Log) {
 
 fn us(c: &mut Client<VirtualDisk<Host>>, op: Op, at: u64) -> u64 {
     let n = if op == Op::Flush { 0 } else { 8 };
-    c.one(command(op, at, n)).as_us()
+    c.send(command(op, at, n)).as_us()
 }
 
 #[test]
@@ -211,8 +211,8 @@ fn a_guest_over_an_image_over_a_queue() {
     let image = Remapped::new(queue, options).unwrap();
     let mut c = Client::new(VirtualDisk::new(params(""), image, 1));
     // Two chunks that are not neighbours, then half a chunk.
-    let long = c.one(command(Op::Read, 0, 256)).as_us();
-    let short = c.one(command(Op::Read, 1024, 64)).as_us();
+    let long = c.send(command(Op::Read, 0, 256)).as_us();
+    let short = c.send(command(Op::Read, 1024, 64)).as_us();
     assert_eq!((long, short), (2_035, 1_035));
     assert_eq!(c.device.facts().max_sectors, Sectors(2048));
 }

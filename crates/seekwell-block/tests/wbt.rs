@@ -386,7 +386,7 @@ fn write(id: u64) -> Asks {
 
 #[test]
 fn rule_5_what_is_tracked() {
-    let of = |op, flags| Asks::of(1, op, flags);
+    let of = |op, flags| Asks::throttled_kind(1, op, flags);
     let plain = Flags::empty();
     assert!(of(Op::Read, plain).is_none() && of(Op::Read, Flags::META).is_none());
     assert!(of(Op::WriteZeroes, plain).is_none());

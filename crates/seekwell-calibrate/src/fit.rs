@@ -60,7 +60,7 @@ impl Estimate {
         }
     }
     /// Returns an estimate of any other type.
-    pub fn of(key: &'static str, value: Val, unit: &'static str, method: &str) -> Estimate {
+    pub fn new_value(key: &'static str, value: Val, unit: &'static str, method: &str) -> Estimate {
         Estimate {
             value,
             ..Estimate::num(key, 0.0, unit, method)

@@ -114,11 +114,13 @@ fn stated(facts: &Facts, kind: &str) -> Vec<Estimate> {
             );
         }
         if let Some(f) = facts.fua {
-            out.push(Estimate::of("fua", Val::Flag(f), "", "queue/fua").stated());
+            out.push(Estimate::new_value("fua", Val::Flag(f), "", "queue/fua").stated());
         }
     }
     if let Some(w) = facts.write_cache {
-        out.push(Estimate::of("write_cache", Val::Flag(w), "", "queue/write_cache").stated());
+        out.push(
+            Estimate::new_value("write_cache", Val::Flag(w), "", "queue/write_cache").stated(),
+        );
     }
     out
 }

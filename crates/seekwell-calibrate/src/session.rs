@@ -142,12 +142,12 @@ impl<'a> Session<'a> {
         Ok(&self.times)
     }
     /// Sends one I/O and waits for its completion.
-    pub(crate) fn one(&mut self, io: Io) -> Result<Timed, Stop> {
+    pub(crate) fn send(&mut self, io: Io) -> Result<Timed, Stop> {
         Ok(self.run(&[io], 1)?[0])
     }
     /// Reads 4 KiB and waits for the completion.
     pub(crate) fn read(&mut self, lba: u64) -> Result<Timed, Stop> {
-        self.one(Io::read(lba, SMALL))
+        self.send(Io::read(lba, SMALL))
     }
     /// Waits for `ms` milliseconds.
     pub(crate) fn sleep_ms(&mut self, ms: f64) -> Result<(), Stop> {

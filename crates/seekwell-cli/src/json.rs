@@ -95,7 +95,7 @@ pub fn trim(r: &mut Record, series: bool) {
 /// second.
 pub fn document(command: &str, groups: Vec<Vec<Record>>, series: bool) -> Value {
     let of = |records: &Vec<Record>| {
-        let told = verdict::told(records)?;
+        let told = verdict::verdict_data(records)?;
         let mut v = serde_json::to_value(told).ok()?;
         v["device"] = json!(records[0].device.spec);
         v["workload"] = json!(records[0].workload);

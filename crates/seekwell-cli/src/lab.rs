@@ -56,7 +56,7 @@ impl Lab {
         self.seeds > 1
     }
     /// Describes the seeds, for example "seeds 1 to 5".
-    pub fn said(&self) -> String {
+    pub fn describe_seeds(&self) -> String {
         seekwell_report::compare::seeds::seeds(self.seed, self.seeds)
     }
     /// Returns the verdict on a cell over several seeds, or `None` for a single seed. With
@@ -70,7 +70,7 @@ impl Lab {
         Some(seekwell_report::compare::rows::judged(
             &rows,
             labels,
-            &self.said(),
+            &self.describe_seeds(),
             details,
             width,
         ))
@@ -210,11 +210,11 @@ fn design(name: String, method: Method, runs: &Runs, workloads: &[String]) -> De
     let named = |name: &str| Some(name.to_owned());
     let scheduler = |s: &RunSpec| Level {
         name: Some(s.scheduler_label()),
-        ..Level::of(s.scheduler.clone())
+        ..Level::unnamed(s.scheduler.clone())
     };
     let work = |(i, specs): (usize, &[RunSpec])| Level {
         name: workloads.get(i).cloned(),
-        ..Level::of(Work {
+        ..Level::unnamed(Work {
             spec: specs[0].workload.clone(),
             metric: None,
             limit_s: specs[0].limit_s,
@@ -223,7 +223,7 @@ fn design(name: String, method: Method, runs: &Runs, workloads: &[String]) -> De
     };
     let device = |specs: &[RunSpec]| Level {
         name: named(&specs[0].device.spec),
-        ..Level::of(specs[0].device.clone())
+        ..Level::unnamed(specs[0].device.clone())
     };
     Design {
         name,
@@ -236,13 +236,13 @@ fn design(name: String, method: Method, runs: &Runs, workloads: &[String]) -> De
             .map(work)
             .collect(),
         machines: match &first.machine {
-            Some(m) => vec![Level::of(TypedMachine {
+            Some(m) => vec![Level::unnamed(TypedMachine {
                 spec: m.clone(),
                 limit_s: None,
             })],
             None => Vec::new(),
         },
-        queues: vec![Level::of(first.queue.clone())],
+        queues: vec![Level::unnamed(first.queue.clone())],
         ..Design::default()
     }
 }
@@ -480,7 +480,7 @@ impl Told for Collect<'_> {
         if runs > 0 {
             let mut all = self.lock();
             all.planned += runs;
-            self.progress.of(all.planned as u64);
+            self.progress.set_total(all.planned as u64);
         }
     }
     fn began(&self, job: &Job) {

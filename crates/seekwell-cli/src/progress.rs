@@ -117,7 +117,7 @@ impl Progress {
             .set_prefix(format!("{done} of {all} {}", self.what));
     }
     /// Sets the number of runs.
-    pub fn of(&self, runs: u64) {
+    pub fn set_total(&self, runs: u64) {
         self.all.store(runs, Ordering::Relaxed);
         self.bar.set_length((runs * WHOLE).max(1));
         self.show();

@@ -4,7 +4,7 @@ use crate::cells::Job;
 use crate::cli::Bench;
 use crate::fail::Failure;
 use seekwell::words::{self, Kernel, TypedScheduler};
-use seekwell::{BesideSpec, QueueSpec, RunSpec, WorkloadSpec, aligned, checked};
+use seekwell::{BackgroundSpec, QueueSpec, RunSpec, WorkloadSpec, aligned, checked};
 use seekwell_sched::find;
 use seekwell_sim::Setup;
 use std::borrow::Cow;
@@ -29,7 +29,7 @@ impl Usual {
         }
     }
     /// Returns the defaults for `run` and `replay`, which use one device.
-    pub fn one(b: &Bench) -> Self {
+    pub fn single_device(b: &Bench) -> Self {
         Usual {
             devices: std::slice::from_ref(&b.era.usual().device),
             ..Usual::several(b)
@@ -135,7 +135,7 @@ impl Runs {
 }
 
 /// Returns the requested workloads that run alongside.
-fn beside(texts: &[String]) -> Result<Vec<BesideSpec>, Failure> {
+fn background_specs(texts: &[String]) -> Result<Vec<BackgroundSpec>, Failure> {
     let one = |t: &String| {
         let prefix = format!("--beside {t}: ");
         words::beside(t).map_err(|e| Failure::words(&prefix, &e))
@@ -153,14 +153,14 @@ pub fn with_cgroups(machine: &str, cgroups: &[String]) -> String {
 
 /// Returns the runs of every device with every workload and the workloads alongside, under every
 /// scheduler, on a machine (`memory=2G,cores=2`).
-pub fn of(
+pub fn all_runs(
     b: &Bench,
     usual: &Usual,
     machine: &str,
     workloads: &[WorkloadSpec],
     neighbours: &[String],
 ) -> Result<Runs, Failure> {
-    let neighbours = beside(neighbours)?;
+    let neighbours = background_specs(neighbours)?;
     let typed = usual.typed(b)?;
     let machine = words::machine(machine);
     let bad = |e| Failure::input(format!("--machine: {e}"));
@@ -201,7 +201,7 @@ pub fn of(
         devices: devices.len(),
         workloads: workloads.len(),
         schedulers: typed.len(),
-        kernels: words::kernel_said(&typed, kernel.as_ref()),
+        kernels: words::kernel_notes(&typed, kernel.as_ref()),
     })
 }
 
@@ -249,7 +249,7 @@ fn typed_name(s: &RunSpec) -> String {
 
 /// Returns the setup of one device under one scheduler. Returns an error if several schedulers are
 /// named.
-pub fn one(device: &str, scheduler: &str, seed: u64) -> Result<Setup, Failure> {
+pub fn single_setup(device: &str, scheduler: &str, seed: u64) -> Result<Setup, Failure> {
     let typed = words::schedulers(scheduler).map_err(|e| Failure::words("", &e))?;
     let [one] = &typed[..] else {
         let what = format!("--scheduler {scheduler}: a disk has one scheduler; name only one");

@@ -16,12 +16,12 @@ pub trait Augment<K>: Copy + Default {
     /// If false, the compiler removes all code that updates the value.
     const ON: bool;
     /// Returns the value of a subtree, from the key of its root and the values of its children.
-    fn of(key: K, left: Option<Self>, right: Option<Self>) -> Self;
+    fn combine(key: K, left: Option<Self>, right: Option<Self>) -> Self;
 }
 
 impl<K> Augment<K> for () {
     const ON: bool = false;
-    fn of(_: K, _: Option<()>, _: Option<()>) {}
+    fn combine(_: K, _: Option<()>, _: Option<()>) {}
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -161,7 +161,7 @@ impl<K: Copy + PartialOrd + Default, A: Augment<K>> Nodes<K, A> {
         let x = *self.at(i);
         let l = opt(x.left).map(|c| self.at(c).aug);
         let r = opt(x.right).map(|c| self.at(c).aug);
-        self.at_mut(i).aug = A::of(x.key, l, r);
+        self.at_mut(i).aug = A::combine(x.key, l, r);
     }
     fn refresh_up(&mut self, mut i: u32) {
         while A::ON && i != NIL {
@@ -513,7 +513,7 @@ impl<K: Copy + PartialOrd + Default, A: Augment<K>> Nodes<K, A> {
                 opt(x.left).map(|c| self.aug(c)),
                 opt(x.right).map(|c| self.aug(c)),
             );
-            assert_eq!(x.aug, A::of(x.key, la, ra));
+            assert_eq!(x.aug, A::combine(x.key, la, ra));
         }
         l + !x.red as usize
     }
@@ -528,7 +528,7 @@ mod tests {
     struct Min(u32);
     impl Augment<u32> for Min {
         const ON: bool = true;
-        fn of(k: u32, l: Option<Min>, r: Option<Min>) -> Min {
+        fn combine(k: u32, l: Option<Min>, r: Option<Min>) -> Min {
             let own = k ^ 0x55;
             Min(own
                 .min(l.map_or(u32::MAX, |m| m.0))

@@ -26,7 +26,7 @@ pub struct Second {
 impl Second {
     /// Returns the entry of this second in a series that is sorted by time, and creates it if
     /// needed. Returns `None` if the series is full.
-    pub(crate) fn of(all: &mut Vec<Second>, at_s: u64) -> Option<&mut Second> {
+    pub(crate) fn entry(all: &mut Vec<Second>, at_s: u64) -> Option<&mut Second> {
         // Completions are in the order of time, with few exceptions.
         let i = match all.last() {
             Some(last) if last.at_s < at_s => all.len(),

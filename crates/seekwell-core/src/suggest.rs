@@ -127,27 +127,31 @@ mod tests {
     ];
     const ALIASES: [(&str, &str); 1] = [("as", "anticipatory")];
 
-    fn one(asked: &str) -> Vec<&'static str> {
+    fn suggestions_for(asked: &str) -> Vec<&'static str> {
         nearest(asked, SOME, &ALIASES)
     }
 
     #[test]
     fn what_people_type_finds_what_they_mean() {
-        assert_eq!(one("mqdeadline"), ["mq-deadline"]);
-        assert_eq!(one("MQ_Deadline"), ["mq-deadline"]);
-        assert_eq!(one("as"), ["anticipatory"]);
-        assert_eq!(one("androbench"), ["androbench-io"]);
-        assert_eq!(one("dedline"), ["deadline"]);
-        assert_eq!(one("daedline"), ["deadline"], "two letters swapped");
-        assert_eq!(one("cfg"), ["cfq"]);
-        assert_eq!(one("nop"), ["noop"]);
-        assert_eq!(one("bench"), ["androbench-io"], "contained");
+        assert_eq!(suggestions_for("mqdeadline"), ["mq-deadline"]);
+        assert_eq!(suggestions_for("MQ_Deadline"), ["mq-deadline"]);
+        assert_eq!(suggestions_for("as"), ["anticipatory"]);
+        assert_eq!(suggestions_for("androbench"), ["androbench-io"]);
+        assert_eq!(suggestions_for("dedline"), ["deadline"]);
+        assert_eq!(
+            suggestions_for("daedline"),
+            ["deadline"],
+            "two letters swapped"
+        );
+        assert_eq!(suggestions_for("cfg"), ["cfq"]);
+        assert_eq!(suggestions_for("nop"), ["noop"]);
+        assert_eq!(suggestions_for("bench"), ["androbench-io"], "contained");
     }
 
     #[test]
     fn what_is_far_suggests_nothing() {
         for far in ["", "-", "x", "elevator", "hdd", "qqqqqqqqqqqqqqqqqqqq"] {
-            assert_eq!(one(far), [""; 0], "{far}");
+            assert_eq!(suggestions_for(far), [""; 0], "{far}");
         }
         assert_eq!(
             remedy("elevator", &SOME[..2], &[], "x"),

@@ -30,7 +30,7 @@ pub struct Footprint {
 /// Returns an error if the specification is invalid, or if it contains more than [`DEVICES_MAX`]
 /// devices.
 pub fn footprint(text: &str) -> Result<Footprint, DeviceError> {
-    let all = of(text)?;
+    let all = parse_footprint(text)?;
     if all.devices > DEVICES_MAX {
         return Err(DeviceError::Spec {
             spec: text.to_owned(),
@@ -41,7 +41,7 @@ pub fn footprint(text: &str) -> Result<Footprint, DeviceError> {
     Ok(all)
 }
 
-fn of(text: &str) -> Result<Footprint, DeviceError> {
+fn parse_footprint(text: &str) -> Result<Footprint, DeviceError> {
     let preset = read_preset(text)?;
     let inner = match preset.kind {
         "raid" | "controller" => raid::member_specs(&preset).map_err(|e| preset.locate(e, text))?,
@@ -59,7 +59,7 @@ fn of(text: &str) -> Result<Footprint, DeviceError> {
         let one = match known.iter().find(|k| k.0 == m) {
             Some(k) => k.1,
             None => {
-                let f = of(m)?;
+                let f = parse_footprint(m)?;
                 known.push((m, f));
                 f
             }

@@ -126,7 +126,7 @@ impl<D: Device> Client<D> {
         out
     }
     /// Sends one command, waits for its completion, and returns its latency.
-    pub fn one(&mut self, c: Command) -> Nanos {
+    pub fn send(&mut self, c: Command) -> Nanos {
         Nanos(self.run(1, 1, Nanos::ZERO, |_| c).latency_ns[0])
     }
 }

@@ -47,7 +47,7 @@ fn small_writes_cost_what_their_level_says() {
         ("raid5", 3, 3, 2.0),
     ] {
         let mut c = client(&of(level, n, ""));
-        let took = c.one(command(Op::Write, 4096, 8)).as_ms_f64();
+        let took = c.send(command(Op::Write, 4096, 8)).as_ms_f64();
         assert_eq!(c.device.stats().media_ops, ops, "{level}");
         near(level, took, ms, 0.01);
     }
@@ -55,17 +55,17 @@ fn small_writes_cost_what_their_level_says() {
     let mut c = client(&of("raid5", 5, ""));
     near(
         "row",
-        c.one(command(Op::Write, 0, 512)).as_ms_f64(),
+        c.send(command(Op::Write, 0, 512)).as_ms_f64(),
         1.0,
         0.01,
     );
     assert_eq!(c.device.stats().media_ops, 5);
     let mut c = client(&of("raid5", 5, ",failed=0"));
-    c.one(command(Op::Read, 0, 8));
+    c.send(command(Op::Read, 0, 8));
     assert_eq!(c.device.stats().media_ops, 4, "row 0 begins on disk 0");
-    c.one(command(Op::Write, 0, 8));
+    c.send(command(Op::Write, 0, 8));
     assert_eq!(c.device.stats().media_ops, 4 + 3 + 1);
-    c.one(command(Op::Write, 128, 8));
+    c.send(command(Op::Write, 128, 8));
     assert_eq!(
         c.device.stats().media_ops,
         8 + 4,
@@ -133,7 +133,7 @@ fn flushes_are_free_with_a_battery_and_drain_the_cache_without() {
         let mut c = client(&format!("controller:level=raid0,members=2,timer=60s{more}"));
         let write = random(&mut c, Op::Write, 1, 50).mean_ms();
         let cached = c.device.facts().write_cache;
-        (write, c.one(command(Op::Flush, 0, 0)).as_ms_f64(), cached)
+        (write, c.send(command(Op::Flush, 0, 0)).as_ms_f64(), cached)
     };
     let (write, flush, cached) = written("");
     assert!(write < 0.1 && flush < 0.1 && !cached);
@@ -287,7 +287,7 @@ fn same_seed_same_times_and_members_out_of_phase() {
     assert_ne!(times(1), times(2));
     let mut c = client("controller:level=raid0,members=4,firmware=0,write_policy=write-through");
     let mut seen: Vec<u64> = (0..4)
-        .map(|i| c.one(command(Op::Read, i * 128, 8)).0)
+        .map(|i| c.send(command(Op::Read, i * 128, 8)).0)
         .collect();
     seen.sort_unstable();
     seen.dedup();

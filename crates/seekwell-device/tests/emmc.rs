@@ -19,7 +19,7 @@ fn us(t: Nanos) -> f64 {
 }
 /// Cost of one command, us.
 fn cost(c: &mut Client<Emmc>, op: Op, lba: u64, n: u32) -> f64 {
-    us(c.one(command(op, lba, n)))
+    us(c.send(command(op, lba, n)))
 }
 fn near(what: &str, got: f64, want: f64, share: f64) {
     assert!(
@@ -263,7 +263,7 @@ fn without_a_rest_the_pool_of_clean_segments_runs_dry() {
         let mut c = Client::new(open(spec, 1).unwrap());
         let mut slow = 0;
         for i in 0..64u64 {
-            let took = c.one(command(Op::Write, i * 512, 512)).as_ms_f64();
+            let took = c.send(command(Op::Write, i * 512, 512)).as_ms_f64();
             slow += u32::from(took > 18.2 + 2.6 + 19.0);
             c.sleep(Nanos::from_ms(gap_ms));
         }
@@ -313,7 +313,7 @@ fn noise_is_log_normal_and_keeps_the_mean() {
     let noisy = "emmc:motog-sandisk8,clean_pool=0,place_penalty=0";
     for (op, want, sigma) in [(Op::Read, 741.0, 0.05), (Op::Write, 3070.0, 0.15)] {
         let mut c = Client::new(open(noisy, 3).unwrap());
-        c.one(command(Op::Read, 0, 8));
+        c.send(command(Op::Read, 0, 8));
         let (mean, s) = spread(&c.run(20_000, 1, Nanos::ZERO, |_| command(op, 0, 8)));
         near("mean", mean, want, 0.004);
         near("sigma", s, sigma, 0.02);

@@ -277,7 +277,7 @@ fn a_declared_stream_is_read_to_the_end_of_its_track() {
             i if i < requests => command(Op::Read, i * 8, 8),
             _ => far,
         });
-        let next = c.one(command(Op::Read, 1_000, 8)).as_ms_f64();
+        let next = c.send(command(Op::Read, 1_000, 8)).as_ms_f64();
         assert_eq!(next < 0.2, stays, "{requests} in a row, then {next} ms");
     }
 }
@@ -315,8 +315,8 @@ fn a_commit_takes_whole_revolutions() {
             let mut c = client(drive);
             let mut last = c.now;
             for i in 0..20 {
-                c.one(command(Op::Write, 8_000, 8));
-                c.one(command(Op::Flush, 0, 0));
+                c.send(command(Op::Write, 8_000, 8));
+                c.send(command(Op::Flush, 0, 0));
                 let period = c.now.since(last).as_ms_f64();
                 last = c.now;
                 if i > 1 {
@@ -370,7 +370,7 @@ fn a_flush_costs_less_an_extent_the_more_there_are() {
                     burst.quantile_ms(1.0) < 0.2,
                     "a cached write waited for the medium"
                 );
-                sum += c.one(command(Op::Flush, 0, 0)).as_ms_f64();
+                sum += c.send(command(Op::Flush, 0, 0)).as_ms_f64();
                 assert_eq!(c.device.dirty_extents(), 0);
             }
             let mean = sum / rounds as f64;
@@ -386,7 +386,7 @@ fn a_flush_costs_less_an_extent_the_more_there_are() {
             each[0] > each[1] && each[1] > each[2] * 0.99,
             "{drive}: {each:?}"
         );
-        let idle = c.one(command(Op::Flush, 0, 0));
+        let idle = c.send(command(Op::Flush, 0, 0));
         assert!(
             idle.as_ms_f64() < 0.2,
             "a flush with nothing to do took {idle:?}"
@@ -408,7 +408,7 @@ fn a_burst_goes_to_the_cache_and_a_flood_at_the_rate_of_the_medium() {
 fn rewriting_a_block_costs_the_medium_nothing() {
     let mut c = client("hitachi-7k200,wc_idle=5");
     for _ in 0..500 {
-        c.one(command(Op::Write, 8_000, 8));
+        c.send(command(Op::Write, 8_000, 8));
         c.sleep(Nanos::from_ms(1));
     }
     assert_eq!(c.device.stats().media_ops, 0);
@@ -423,20 +423,20 @@ fn rewriting_a_block_costs_the_medium_nothing() {
 #[test]
 fn written_and_read_data_are_read_from_the_cache() {
     let mut c = client("hitachi-7k200");
-    c.one(command(Op::Write, 100_000_000, 64));
+    c.send(command(Op::Write, 100_000_000, 64));
     assert!(
-        c.one(command(Op::Read, 100_000_016, 8)).as_ms_f64() < 0.2,
+        c.send(command(Op::Read, 100_000_016, 8)).as_ms_f64() < 0.2,
         "while dirty"
     );
-    c.one(command(Op::Flush, 0, 0));
+    c.send(command(Op::Flush, 0, 0));
     assert!(
-        c.one(command(Op::Read, 100_000_016, 8)).as_ms_f64() < 0.2,
+        c.send(command(Op::Read, 100_000_016, 8)).as_ms_f64() < 0.2,
         "after"
     );
-    assert!(c.one(command(Op::Read, 5_000_000, 64)).as_ms_f64() > 1.0);
-    c.one(command(Op::Read, 150_000_000, 8));
+    assert!(c.send(command(Op::Read, 5_000_000, 64)).as_ms_f64() > 1.0);
+    c.send(command(Op::Read, 150_000_000, 8));
     assert!(
-        c.one(command(Op::Read, 5_000_008, 8)).as_ms_f64() < 0.2,
+        c.send(command(Op::Read, 5_000_008, 8)).as_ms_f64() < 0.2,
         "read before"
     );
     assert!(c.device.stats().cache_hits >= 4);
@@ -447,14 +447,14 @@ fn fua_writes_are_on_the_medium_when_they_complete() {
     let mut c = client("hitachi-7k200,wc_idle=1000,fua=yes");
     assert!(c.device.facts().fua);
     for _ in 0..5 {
-        c.one(command(Op::Write, 90_000_000, 8));
+        c.send(command(Op::Write, 90_000_000, 8));
     }
     assert_eq!(c.device.dirty_extents(), 1);
     let fua = Command {
         fua: true,
         ..command(Op::Write, 90_000_000, 8)
     };
-    assert!(c.one(fua).as_ms_f64() > 1.0);
+    assert!(c.send(fua).as_ms_f64() > 1.0);
     assert_eq!(c.device.dirty_extents(), 0, "the cached copy is older");
     assert_eq!(c.device.stats().media_ops, 1);
 }
@@ -486,7 +486,7 @@ fn aligned_sequential_writes_of_a_512e_drive_go_at_the_rate_of_reads() {
             c.run(128, 1, Nanos::ZERO, at);
             let mb = c.run(256, 1, Nanos::ZERO, |i| at(128 + i)).mb();
             if op == Op::Write {
-                c.one(command(Op::Flush, 0, 0));
+                c.send(command(Op::Flush, 0, 0));
             }
             (mb, c.device.stats().internal_bytes)
         };
@@ -554,7 +554,7 @@ fn seeks_can_differ_by_direction() {
     let mut mean = [0.0; 2];
     for i in 0..4_000 {
         let lba = [0, 150_000_000][i % 2];
-        mean[i % 2] += c.one(command(Op::Read, lba, 8)).as_ms_f64() / 2_000.0;
+        mean[i % 2] += c.send(command(Op::Read, lba, 8)).as_ms_f64() / 2_000.0;
         c.sleep(Nanos(below(&mut rng, 50_000_000)));
     }
     let p = params("hitachi-7k200");
@@ -578,10 +578,10 @@ fn zero_latency_saves_half_the_square() {
             let mut sum = 0.0;
             for _ in 0..4_000 {
                 c.sleep(Nanos(below(&mut rng, 100_000_000)));
-                sum += c.one(command(Op::Read, 0, sectors)).as_ms_f64();
+                sum += c.send(command(Op::Read, 0, sectors)).as_ms_f64();
                 // As many other segments as the drive has: the track must be read again.
                 for far in 0..14u64 {
-                    c.one(command(Op::Read, 10_000_000 * (far + 1), 8));
+                    c.send(command(Op::Read, 10_000_000 * (far + 1), 8));
                 }
             }
             let rotation = TURN_MS * (0.5 + f - gain * f * f);
@@ -705,7 +705,7 @@ fn the_fast_variant_keeps_the_shapes() {
 fn drives_of_different_seeds_are_never_in_phase() {
     let first = |seed| {
         let mut c = Client::new(open_hdd("hdd:hitachi-7k500", seed).unwrap());
-        c.one(command(Op::Read, 0, 8)).0
+        c.send(command(Op::Read, 0, 8)).0
     };
     let mut seen: Vec<u64> = (0..20).map(first).collect();
     seen.sort_unstable();
@@ -767,14 +767,14 @@ fn a_forced_minimum_of_read_ahead_saves_alternating_streams() {
 fn the_fast_variant_caches_and_flushes() {
     let mut c = Client::new(open("hdd:hitachi-7k500,model=fast", 5).unwrap());
     assert!(random(&mut c, Op::Write, 1, 60).quantile_ms(1.0) < 0.2);
-    let flush = c.one(command(Op::Flush, 0, 0)).as_ms_f64();
+    let flush = c.send(command(Op::Flush, 0, 0)).as_ms_f64();
     near(
         "flush of 60",
         flush,
         closed("hitachi-7k500").flush_ms(60),
         0.30,
     );
-    assert!(c.one(command(Op::Flush, 0, 0)).as_ms_f64() < 0.2);
+    assert!(c.send(command(Op::Flush, 0, 0)).as_ms_f64() < 0.2);
     near(
         "flood",
         random(&mut c, Op::Write, 31, 6_000).iops(),
@@ -782,7 +782,7 @@ fn the_fast_variant_caches_and_flushes() {
         0.15,
     );
     c.sleep(Nanos::from_secs(10));
-    let read = c.one(command(Op::Read, 500_000_000, 8));
+    let read = c.send(command(Op::Read, 500_000_000, 8));
     assert!(
         read.as_ms_f64() < 30.0,
         "the idle drive has destaged: {read:?}"

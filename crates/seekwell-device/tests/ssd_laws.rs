@@ -231,7 +231,7 @@ fn space_without_data_is_spare_space() {
     near("half trimmed", wa, write_amplification(1.2), 0.05);
     // Trimmed pages are read without flash operations.
     let before = c.device.wear().array_reads;
-    c.one(command(Op::Read, half * 8 + 80, 8));
+    c.send(command(Op::Read, half * 8 + 80, 8));
     assert_eq!(c.device.wear().array_reads, before);
 }
 
@@ -343,8 +343,8 @@ fn what_a_flush_costs() {
             c.run(n as usize, 31, Nanos::ZERO, |i| {
                 command(Op::Write, i as u64 * 97 * 8, 8)
             });
-            let first = c.one(command(Op::Flush, 0, 0)).as_ms_f64() * 1e3;
-            let second = c.one(command(Op::Flush, 0, 0)).as_ms_f64() * 1e3;
+            let first = c.send(command(Op::Flush, 0, 0)).as_ms_f64() * 1e3;
+            let second = c.send(command(Op::Flush, 0, 0)).as_ms_f64() * 1e3;
             assert!(
                 second < 40.0,
                 "{spec} {variant}: nothing to flush took {second} us"
@@ -426,7 +426,7 @@ fn fua_without_protection_waits_for_the_program() {
             let mut c = client(&format!(
                 "ssd:s3700-100,variant={variant},plp={plp},t_flush=1ms"
             ));
-            c.one(Command {
+            c.send(Command {
                 fua: true,
                 ..command(Op::Write, 4096, 8)
             })
@@ -649,7 +649,7 @@ fn the_map_keeps_every_page_once() {
             // One command at a time, so the order of completion is the order of the commands.
             c.run(next.len(), 1, Nanos::ZERO, |i| next[i]);
             if round % 20 == 0 {
-                c.one(command(Op::Flush, 0, 0));
+                c.send(command(Op::Flush, 0, 0));
             }
             let counts = c.device.check().unwrap();
             let expected = holds.iter().filter(|h| **h).count() as u64;

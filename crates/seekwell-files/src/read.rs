@@ -26,7 +26,7 @@ pub enum Kind {
 
 impl Kind {
     /// Returns the type of the object that stat(2) described.
-    pub fn of(m: &Metadata) -> Kind {
+    pub fn from_metadata(m: &Metadata) -> Kind {
         let t = m.file_type();
         match () {
             () if t.is_dir() => Kind::Directory,
@@ -72,7 +72,7 @@ pub enum ReadError {
 /// Returns the text of a regular file of at most `max` bytes. It does not open devices, pipes or
 /// other special files.
 pub fn read_text(path: &Path, max: u64) -> Result<String, ReadError> {
-    let kind = Kind::of(&std::fs::metadata(path)?);
+    let kind = Kind::from_metadata(&std::fs::metadata(path)?);
     if kind != Kind::File {
         return Err(ReadError::Kind(kind));
     }
@@ -82,7 +82,7 @@ pub fn read_text(path: &Path, max: u64) -> Result<String, ReadError> {
         .read(true)
         .custom_flags(flags)
         .open(path)?;
-    let kind = Kind::of(&file.metadata()?);
+    let kind = Kind::from_metadata(&file.metadata()?);
     if kind != Kind::File {
         return Err(ReadError::Kind(kind));
     }
@@ -102,7 +102,7 @@ pub fn read_text(path: &Path, max: u64) -> Result<String, ReadError> {
 /// contain text.
 pub fn open_stream(path: &Path) -> Result<File, ReadError> {
     let meta = std::fs::metadata(path)?;
-    match Kind::of(&meta) {
+    match Kind::from_metadata(&meta) {
         Kind::File | Kind::Fifo => {}
         Kind::CharDevice if is_our_terminal(&meta) => {}
         kind => return Err(ReadError::Kind(kind)),

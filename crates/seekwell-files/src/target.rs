@@ -59,7 +59,7 @@ pub(crate) fn target(path: &Path) -> io::Result<Target> {
             other => other?,
         };
         if !meta.is_symlink() {
-            return match Kind::of(&meta) {
+            return match Kind::from_metadata(&meta) {
                 Kind::File => Ok(Target::Existing(here)),
                 Kind::CharDevice | Kind::Fifo => Ok(Target::Direct),
                 Kind::Directory => Err(io::ErrorKind::IsADirectory.into()),
@@ -127,7 +127,7 @@ pub fn check_directory(dir: &Path) -> io::Result<()> {
 pub fn same(a: &Path, b: &Path) -> bool {
     let number = |p: &Path| {
         let m = std::fs::metadata(p).ok()?;
-        match Kind::of(&m) {
+        match Kind::from_metadata(&m) {
             Kind::File => Some((m.dev(), m.ino(), 0)),
             Kind::BlockDevice => Some((0, 0, m.rdev())),
             _ => None,

@@ -158,7 +158,7 @@ fn in_place(real: &Path) -> io::Result<File> {
         .write(true)
         .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY)
         .open(real)?;
-    match Kind::of(&file.metadata()?) {
+    match Kind::from_metadata(&file.metadata()?) {
         Kind::File => Ok(file),
         kind => Err(io::Error::other(format!(
             "it has been replaced by {kind} while it was being opened"

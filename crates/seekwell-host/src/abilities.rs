@@ -244,14 +244,14 @@ mod tests {
         }
     }
 
-    fn of(all: bool, root: bool) -> Vec<Ability> {
+    fn abilities_with(all: bool, root: bool) -> Vec<Ability> {
         abilities(&Made { all, root })
     }
 
     #[test]
     fn what_is_missing_has_a_remedy_and_what_is_there_has_none() {
-        assert!(of(true, true).iter().all(Ability::usable));
-        let none = of(false, false);
+        assert!(abilities_with(true, true).iter().all(Ability::usable));
+        let none = abilities_with(false, false);
         assert!(none.iter().all(|a| !a.usable()), "{none:?}");
         let remedy = |name: &str| {
             let a = none.iter().find(|a| a.name == name).expect("known");
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn of_what_only_root_may_use_the_remedy_is_to_be_root() {
-        for a in of(true, false).iter().filter(|a| !a.usable()) {
+        for a in abilities_with(true, false).iter().filter(|a| !a.usable()) {
             assert_eq!(
                 a.remedy.as_deref(),
                 Some("run it as root (sudo)"),
@@ -273,7 +273,7 @@ mod tests {
                 a.name
             );
         }
-        let names: Vec<&str> = of(true, false)
+        let names: Vec<&str> = abilities_with(true, false)
             .iter()
             .filter(|a| a.usable())
             .map(|a| a.name)

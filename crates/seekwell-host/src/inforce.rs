@@ -61,11 +61,11 @@ const RAW: &str = "raw device";
 /// Finds the layers of a directory, a file or a block device. It changes nothing. Values that
 /// cannot be read are left out.
 pub fn in_force(dir: &Path) -> InForce {
-    of(&Machine::read(&Tree::default()), dir)
+    find_in_force(&Machine::read(&Tree::default()), dir)
 }
 
 /// Finds the layers as [`in_force`] does, in a machine that has been read already.
-pub fn of(machine: &Machine, dir: &Path) -> InForce {
+pub fn find_in_force(machine: &Machine, dir: &Path) -> InForce {
     // Without a slash, a directory with the name of a device would be mistaken for the device.
     let dir = match dir.is_absolute() {
         true => dir.to_owned(),
@@ -137,7 +137,7 @@ mod tests {
              5 1 0:30 / /tmp rw - tmpfs tmpfs rw\n",
         );
         let machine = t.machine();
-        let show = |d: &str| of(&machine, Path::new(d)).to_string();
+        let show = |d: &str| find_in_force(&machine, Path::new(d)).to_string();
         assert_eq!(show("/data"), "ext4 on sda [cfq]");
         assert_eq!(
             show("/srv"),
@@ -145,7 +145,7 @@ mod tests {
         );
         assert_eq!(show("/img/deep er"), "ext3 on loop1 [bfq] over sda [cfq]");
         assert_eq!(show("/tmp"), "tmpfs, which has no block device of its own");
-        let data = of(&machine, Path::new("/data"));
+        let data = find_in_force(&machine, Path::new("/data"));
         assert!(data.lowest().is_some_and(|l| l.rotational));
     }
 

@@ -77,7 +77,7 @@ pub struct Dead {
 
 impl Notes {
     /// Returns the notes of a machine, or of a copy of its files.
-    pub fn of(tree: &Tree) -> Self {
+    pub fn new(tree: &Tree) -> Self {
         let told = std::env::var_os(VARIABLE).filter(|d| !d.is_empty() && tree.is_live());
         let state = told.map_or_else(|| tree.at(DEFAULT), PathBuf::from);
         Notes {
@@ -159,7 +159,7 @@ impl Notes {
         let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
         let mut paths: Vec<PathBuf> = entries.map(|e| e.path()).collect();
         paths.sort();
-        paths.iter().filter_map(|p| one(tree, p)).collect()
+        paths.iter().filter_map(|p| read_note(tree, p)).collect()
     }
 
     /// Removes the directory if it is empty.
@@ -168,7 +168,7 @@ impl Notes {
     }
 }
 
-fn one(tree: &Tree, path: &Path) -> Option<Dead> {
+fn read_note(tree: &Tree, path: &Path) -> Option<Dead> {
     let mut how = OpenOptions::new();
     how.read(true)
         .write(true)
@@ -301,7 +301,7 @@ mod tests {
     fn a_note_lives_with_its_run_and_is_found_after_it() {
         let t = Scratch::new(&std::env::temp_dir(), "notes").expect("made");
         let tree = Tree::below(t.path());
-        let notes = Notes::of(&tree);
+        let notes = Notes::new(&tree);
         assert!(notes.dead(&tree).is_empty());
         let note = notes.begin(&tree, &about("a")).expect("written");
         assert!(notes.dead(&tree).is_empty(), "it lives");
@@ -336,7 +336,7 @@ mod tests {
     fn the_same_experiment_again_takes_its_old_notes_place() {
         let t = Scratch::new(&std::env::temp_dir(), "notes").expect("made");
         let tree = Tree::below(t.path());
-        let notes = Notes::of(&tree);
+        let notes = Notes::new(&tree);
         let begin = || notes.begin(&tree, &about("a")).expect("written");
         begin().leave();
         begin().leave();
@@ -354,7 +354,7 @@ mod tests {
     fn a_note_is_changed_once_there_are_results() {
         let t = Scratch::new(&std::env::temp_dir(), "notes").expect("made");
         let tree = Tree::below(t.path());
-        let notes = Notes::of(&tree);
+        let notes = Notes::new(&tree);
         notes.begin(&tree, &about("")).expect("written").leave();
         let mut note = notes.begin(&tree, &about("")).expect("written");
         assert_eq!(notes.dead(&tree).len(), 1, "the first one waits to be told");
@@ -372,7 +372,7 @@ mod tests {
     fn directories_that_stay_keep_the_note() {
         let t = Scratch::new(&std::env::temp_dir(), "notes").expect("made");
         let tree = Tree::below(t.path());
-        let notes = Notes::of(&tree);
+        let notes = Notes::new(&tree);
         let work = t.path().join("work");
         fs::create_dir(&work).expect("made");
         let about = About {

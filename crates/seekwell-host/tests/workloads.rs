@@ -67,7 +67,7 @@ fn what_does_not_hang_on_time_is_done_in_the_same_number_in_both_worlds() {
         let place = Place::new(plan.name());
         let r = real(&plan, &place.0, None);
         assert_eq!(place.left(), 0, "{name}: files are left");
-        let trial = Trial::of(plan, |_| {});
+        let trial = Trial::run_plan(plan, |_| {});
         assert_eq!(trial.outcome, Ok(()));
         let mut other = Record::default();
         trial.world.measures().clone().fill(&mut other);

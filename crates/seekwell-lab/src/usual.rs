@@ -55,7 +55,7 @@ pub const IN_2012: Usual = Usual {
 
 impl Usual {
     /// Returns the defaults of the era in which schedulers of this layer were used.
-    pub fn of(layer: Layer) -> &'static Usual {
+    pub fn for_layer(layer: Layer) -> &'static Usual {
         match layer {
             Layer::Legacy => &IN_2012,
             Layer::Mq => &TODAY,

@@ -31,7 +31,7 @@ impl Runner for Again {
         // All runs must differ, or three blocks would be enough.
         let mut record = self.0.clone();
         record.duration_ns += u64::from(job.key.block) + job.treatment as u64;
-        Ok(Measured::of(record))
+        Ok(Measured::from_record(record))
     }
 }
 

@@ -303,7 +303,7 @@ fn targets_are_met_by_what_was_published_and_missed_by_what_knows_nothing() {
 #[test]
 fn the_evidence_that_is_carried_is_of_the_runs_of_today() {
     for p in PUBLICATIONS {
-        let whole = Evidence::of(p).whole(p);
+        let whole = Evidence::read(p).whole(p);
         assert!(
             whole,
             "{}: run --guard ablations and order, see published/guards",

@@ -198,7 +198,7 @@ fn short_runs_have_no_warm_up_that_could_be_found() {
         of: PaceOf::Rate,
         seconds: (0..19).map(|s| (s, 1)).collect(),
     };
-    let warm = WarmUp::of(None, &[&short]);
+    let warm = WarmUp::from_first_block(None, &[&short]);
     assert_eq!((warm.seconds, warm.not_reached), (0, false));
     // A run that ended within the others' warm-up counts as failed.
     let mut results = Results {

@@ -29,7 +29,7 @@ impl Agreement {
         self.same == self.expected && self.got == self.expected && self.timers != Some(false)
     }
     /// Compares the outcome of a run with the recorded decisions and timers.
-    pub fn of(want: &[Dispatched], timers: Option<&[Instant]>, run: &Outcome) -> Self {
+    pub fn compare(want: &[Dispatched], timers: Option<&[Instant]>, run: &Outcome) -> Self {
         let got = &run.dispatch;
         let pairs = || want.iter().zip(got);
         Agreement {
@@ -133,12 +133,12 @@ pub fn null_models(elevator: &str) -> Vec<String> {
 
 /// Runs a case under the null models of its scheduler, and compares each with the recording. Omits
 /// null models that cannot run the case.
-pub fn beside(case: &Case, want: &[Dispatched]) -> Vec<Beside> {
+pub fn compare_null_models(case: &Case, want: &[Dispatched]) -> Vec<Beside> {
     let timers = case.expected_timers();
     let models = null_models(&case.elevator).into_iter();
     let score = |(elevator, role): (String, &'static str)| {
         let out = run(&case.under(&elevator), false).ok()?;
-        let agreement = Agreement::of(want, timers.as_deref(), &out);
+        let agreement = Agreement::compare(want, timers.as_deref(), &out);
         Some(Beside {
             elevator,
             role,

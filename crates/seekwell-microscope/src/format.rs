@@ -45,7 +45,7 @@ pub enum CaseError {
 #[serde(deny_unknown_fields)]
 pub struct CaseDevice {
     /// Number of commands that the device accepts at the same time.
-    #[serde(default = "one")]
+    #[serde(default = "default_one")]
     pub depth: u32,
     /// Service time of every command, in us.
     #[serde(default)]
@@ -90,7 +90,7 @@ impl Default for CaseDevice {
     }
 }
 
-fn one() -> u32 {
+fn default_one() -> u32 {
     1
 }
 fn yes() -> bool {

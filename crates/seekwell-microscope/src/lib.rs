@@ -73,7 +73,7 @@ pub struct Step {
 }
 
 impl Step {
-    fn of(event: Event, bios: Vec<BioId>, last: bool, state: impl Fn(&mut String)) -> Self {
+    fn new(event: Event, bios: Vec<BioId>, last: bool, state: impl Fn(&mut String)) -> Self {
         let state = last.then(|| {
             let mut s = String::new();
             state(&mut s);

@@ -41,7 +41,7 @@ impl BenchDevice {
         }
     }
     /// Creates the device of a case.
-    pub fn of(case: &Case) -> Self {
+    pub fn for_case(case: &Case) -> Self {
         let d = &case.device;
         let mut facts = DeviceFacts::plain("bench", Sector(1 << 56), d.depth);
         facts.rotational = d.rotational;
@@ -134,7 +134,14 @@ fn build(case: &Case) -> Result<Queue, CaseError> {
     let hash = (info.hash)(version);
     let make = |cx: &_| (info.make)(cx, version);
     let clock = TickClock::new(case.hz);
-    let mut q = Queue::new(facts, clock, driver, hash, BenchDevice::of(case), make);
+    let mut q = Queue::new(
+        facts,
+        clock,
+        driver,
+        hash,
+        BenchDevice::for_case(case),
+        make,
+    );
     let t = Instant::START;
     // The number of tags is limited only if the case sets it, because examples are about decisions.
     let nr = match (case.nr_requests, info.name) {

@@ -50,7 +50,7 @@ impl Keeper {
     ) {
         let last = taken.len().saturating_sub(1);
         let steps = taken.into_iter().enumerate();
-        let steps = steps.map(|(i, (event, bios))| Step::of(event, bios, i == last, &state));
+        let steps = steps.map(|(i, (event, bios))| Step::new(event, bios, i == last, &state));
         self.add(all, steps.collect());
     }
     fn add(&mut self, all: &mut Vec<Step>, group: Vec<Step>) {

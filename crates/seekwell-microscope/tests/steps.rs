@@ -11,7 +11,7 @@ fn steps(case: &Case) -> Vec<Step> {
     if case.events.is_empty() {
         return run(case, true).expect("it runs").events;
     }
-    let round = Round::of(case).expect("a round");
+    let round = Round::from_case(case).expect("a round");
     replay_named(&round, true).expect("it runs").steps
 }
 

@@ -74,7 +74,7 @@ fn name(analysis: &Analysis, t: usize) -> &str {
 }
 
 /// Returns the name in the form for a sentence.
-fn said(analysis: &Analysis, t: usize) -> String {
+fn name_in_sentence(analysis: &Analysis, t: usize) -> String {
     in_prose(name(analysis, t))
 }
 
@@ -182,7 +182,7 @@ fn cost(analysis: &Analysis, group: &Group, s: &Score) -> String {
     };
     let best = cell
         .best
-        .map_or("the best".to_owned(), |b| said(analysis, b));
+        .map_or("the best".to_owned(), |b| name_in_sentence(analysis, b));
     let shown = cell.best.is_some_and(|b| cell.beats(b, s.treatment));
     let sure = if shown {
         ""
@@ -226,7 +226,7 @@ fn switch(analysis: &Analysis, s: &Switch) -> String {
         "If {cell} counted for {way} than {:.0} % of all (now {:.0} %), {} would be ahead.",
         100.0 * s.at,
         100.0 * s.share,
-        said(analysis, s.to)
+        name_in_sentence(analysis, s.to)
     )
 }
 
@@ -316,7 +316,7 @@ pub fn advice(results: &Results, analysis: &Analysis, group: &Group) -> Advice {
     };
     match (group.decision.as_str(), pick) {
         ("change", Some(s)) => {
-            a.headline = format!("Take {}", said(analysis, s.treatment));
+            a.headline = format!("Take {}", name_in_sentence(analysis, s.treatment));
             let out: Vec<usize> = group.left_out.iter().map(|o| o.0).collect();
             let rows = group.cells.len() - out.len();
             let by_test = match (rows, rows == n) {
@@ -373,7 +373,10 @@ pub fn advice(results: &Results, analysis: &Analysis, group: &Group) -> Advice {
                         Some(_) => "the runs scatter too much to recommend it",
                         None => "so few blocks can agree by chance",
                     };
-                    let (leader, by) = (said(analysis, s.treatment), score(s, &a.reference));
+                    let (leader, by) = (
+                        name_in_sentence(analysis, s.treatment),
+                        score(s, &a.reference),
+                    );
                     format!("{leader} leads over {}, {by}, but {why}.", tests(n))
                 }
                 None => format!(
@@ -411,7 +414,7 @@ pub fn advice(results: &Results, analysis: &Analysis, group: &Group) -> Advice {
                 "There are too few runs, or no run of one scheduler, to decide.".to_owned();
         }
     }
-    crate::throttle::told(results, analysis, group, a)
+    crate::throttle::with_throttle(results, analysis, group, a)
 }
 
 /// Returns the recommendation for each group of cells.

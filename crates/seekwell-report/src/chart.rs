@@ -59,7 +59,7 @@ struct Frame {
 }
 
 impl Frame {
-    fn of(plot: &Plot) -> Frame {
+    fn for_plot(plot: &Plot) -> Frame {
         let all = || plot.curves.iter().flat_map(|c| &c.points);
         let top = all().map(|p| p.1).fold(0.0, f64::max);
         let first = all().map(|p| p.0).fold(f64::INFINITY, f64::min);
@@ -168,7 +168,7 @@ fn ends(plot: &Plot, frame: &Frame) -> Vec<Option<usize>> {
 
 /// Draws a plot for a terminal in at most `width` columns.
 pub fn terminal(plot: &Plot, width: usize) -> String {
-    let frame = Frame::of(plot);
+    let frame = Frame::for_plot(plot);
     let labels: Vec<String> = frame.y_ticks.iter().map(|t| number(*t)).collect();
     let margin = labels.iter().map(String::len).max().unwrap_or(1);
     let names = match plot.curves.len() {

@@ -16,7 +16,7 @@ pub use answer::answer;
 pub use matrix::{Row, matrix};
 
 use crate::style::{DIM, GOOD, HEAD, NAME, PLAIN, WARN};
-use crate::table::{Align, Cell, Table, beside, paint, painted, wrap};
+use crate::table::{Align, Cell, Table, paint, painted, side_by_side, wrap};
 use crate::units::{bytes, count, rate, share, three, time_ns};
 use crate::verdict;
 use seekwell_core::prose::{all_in_prose, in_prose};
@@ -388,7 +388,7 @@ pub fn comparison(title: &str, records: &[Record], judged: Option<&str>, width: 
     let left = main_table(&all, &best).render_fit(2, width, 1) + &process_table(&all, width);
     let right = latency_table(&all, |r| &r.read, "READ", width)
         + &latency_table(&all, |r| &r.write, "WRITE", width);
-    out += &beside(&left, &right, width);
+    out += &side_by_side(&left, &right, width);
     out += &warnings(records, judged.is_some(), usize::MAX, prose);
     if let Some(note) = verdict::cpu_note(records) {
         paint(&mut out, "  ! ", WARN);

@@ -269,7 +269,7 @@ pub fn columns_of(line: &str) -> usize {
 
 /// Puts two blocks of lines next to each other if they fit into `width`, and otherwise below each
 /// other.
-pub fn beside(left: &str, right: &str, width: usize) -> String {
+pub fn side_by_side(left: &str, right: &str, width: usize) -> String {
     let widest = |s: &str| s.lines().map(columns_of).max().unwrap_or(0);
     let at = widest(left) + 2;
     if left.is_empty() || right.is_empty() || at + widest(right) > width {
@@ -454,8 +454,11 @@ mod tests {
     #[test]
     fn blocks_stand_side_by_side_where_there_is_room() {
         let (a, b) = ("\u{1b}[1mab\u{1b}[0m\nc\n", "x\ny\nz\n");
-        assert_eq!(anstyle_free(&beside(a, b, 5)), "ab  x\nc   y\n    z\n");
-        assert_eq!(anstyle_free(&beside(a, b, 4)), "ab\nc\nx\ny\nz\n");
+        assert_eq!(
+            anstyle_free(&side_by_side(a, b, 5)),
+            "ab  x\nc   y\n    z\n"
+        );
+        assert_eq!(anstyle_free(&side_by_side(a, b, 4)), "ab\nc\nx\ny\nz\n");
     }
 
     #[test]

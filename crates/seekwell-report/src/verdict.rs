@@ -25,7 +25,7 @@ const FEW_NAMED: usize = 3;
 
 /// A verdict as data.
 #[derive(Clone, Debug, Serialize)]
-pub struct Told {
+pub struct VerdictData {
     /// The kind of the deciding metric: "metric", "duration", "operation", "read latency" or "write
     /// latency".
     pub kind: &'static str,
@@ -45,7 +45,7 @@ pub struct Told {
     pub words: String,
     /// Verdicts by the other deciding metrics, one for each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub rows: Vec<Told>,
+    pub rows: Vec<VerdictData>,
 }
 
 /// The rank of one scheduler.
@@ -105,15 +105,15 @@ pub(crate) fn starvation(records: &[Record]) -> Vec<(String, Vec<&str>)> {
 }
 
 /// The standing of runs, from which verdicts are made.
-pub struct Said<'a> {
+pub struct RunStanding<'a> {
     standing: Standing,
     records: &'a [Record],
 }
 
 /// Returns the standing of runs of the same workload, or `None` for fewer than two runs.
-pub fn of(records: &[Record]) -> Option<Said<'_>> {
+pub fn standing(records: &[Record]) -> Option<RunStanding<'_>> {
     let standing = seekwell_lab::analysis::single::standing(records)?;
-    Some(Said { standing, records })
+    Some(RunStanding { standing, records })
 }
 
 /// Returns the text with a capital letter at its start.
@@ -127,7 +127,7 @@ fn capital(text: &str) -> String {
 /// in every metric.
 pub fn words(records: &[Record]) -> Option<String> {
     let views = by_rows(records);
-    let said: Vec<Said> = views.iter().filter_map(|v| of(v)).collect();
+    let said: Vec<RunStanding> = views.iter().filter_map(|v| standing(v)).collect();
     let last = said.first()?.rests();
     let each = said.iter().map(|s| match said.len() {
         1 => s.judged(),
@@ -138,18 +138,18 @@ pub fn words(records: &[Record]) -> Option<String> {
 }
 
 /// Returns the verdict as data.
-pub fn told(records: &[Record]) -> Option<Told> {
+pub fn verdict_data(records: &[Record]) -> Option<VerdictData> {
     let views = by_rows(records);
-    let mut all = views.iter().filter_map(|v| Some(of(v)?.told()));
+    let mut all = views.iter().filter_map(|v| Some(standing(v)?.as_data()));
     let first = all.next()?;
-    Some(Told {
+    Some(VerdictData {
         rows: all.collect(),
         words: words(records)?,
         ..first
     })
 }
 
-impl Said<'_> {
+impl RunStanding<'_> {
     fn value(&self, v: f64, r: &Record) -> String {
         if let Some(longer) = at_limit(r) {
             return longer;
@@ -186,7 +186,7 @@ impl Said<'_> {
     }
 
     /// Returns the verdict as data.
-    pub fn told(&self) -> Told {
+    pub fn as_data(&self) -> VerdictData {
         let records = self.records;
         let first = &records[self.standing.order[0].1];
         let (kind, unit) = match &self.standing.by {
@@ -205,7 +205,7 @@ impl Said<'_> {
             n: self.standing.counts[o.1],
             behind_percent: Some(self.standing.behind(o.0)).filter(|b| b.is_finite()),
         };
-        Told {
+        VerdictData {
             kind,
             by: self.measure(first),
             unit,

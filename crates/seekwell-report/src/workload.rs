@@ -161,7 +161,7 @@ pub fn operations(records: &[Record], width: usize) -> String {
 }
 
 /// Returns what the workloads alongside did while the clock ran: operations by kind, and bytes.
-pub fn beside(records: &[Record], width: usize) -> String {
+pub fn background_tables(records: &[Record], width: usize) -> String {
     let records = &*folded(records);
     let names = records.iter().flat_map(|r| &r.beside).map(|b| &*b.name);
     let mut unlike: Vec<&str> = Vec::new();

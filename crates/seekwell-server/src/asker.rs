@@ -34,7 +34,7 @@ pub struct Asker {
 
 impl Asker {
     /// Looks up a thread by its number.
-    pub fn of(pid: u32) -> Self {
+    pub fn look_up(pid: u32) -> Self {
         let unknown = Asker {
             pid,
             owner: Owner::Unknown,
@@ -148,7 +148,7 @@ mod tests {
     fn a_threads_own_priority_is_found_each_time() {
         // The test runs in a separate thread, because a priority belongs to a thread.
         let thread = std::thread::spawn(|| {
-            let seen = || Asker::of(me());
+            let seen = || Asker::look_up(me());
             let level = |nice: i32| IoPrio::be(((nice + 20) / 5) as u8);
             let nice = rustix::process::getpriority_process(None).expect("ours");
             assert_eq!((seen().owner, seen().pid), (Owner::Program, me()));
@@ -165,9 +165,9 @@ mod tests {
             assert_eq!(seen().ioprio, Some(level(nicer)));
             me()
         });
-        let gone = Asker::of(thread.join().expect("no panic"));
+        let gone = Asker::look_up(thread.join().expect("no panic"));
         assert_eq!((gone.owner, gone.ioprio), (Owner::Unknown, None));
-        let none = Asker::of(0);
+        let none = Asker::look_up(0);
         assert_eq!((none.owner, none.ioprio), (Owner::Unknown, None));
     }
 
@@ -179,7 +179,7 @@ mod tests {
             println!("skipped: no kernel thread in sight");
             return;
         }
-        assert_eq!(Asker::of(2).owner, Owner::Kernel);
+        assert_eq!(Asker::look_up(2).owner, Owner::Kernel);
     }
 
     #[test]

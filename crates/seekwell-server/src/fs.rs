@@ -253,7 +253,7 @@ impl Filesystem for DiskFs {
             sector,
             sectors,
             durable: false,
-            asker: Asker::of(asked.pid()),
+            asker: Asker::look_up(asked.pid()),
             reply: FuseReply::Data(reply, buf, Arc::clone(&self.spares)),
         });
     }
@@ -290,7 +290,7 @@ impl Filesystem for DiskFs {
             sector,
             sectors,
             durable: flags.0 & libc::O_DSYNC != 0,
-            asker: Asker::of(asked.pid()),
+            asker: Asker::look_up(asked.pid()),
             reply: FuseReply::Written(reply, len as u32),
         });
     }
@@ -308,7 +308,7 @@ impl Filesystem for DiskFs {
             sector: Sector(0),
             sectors: Sectors(0),
             durable: false,
-            asker: Asker::of(asked.pid()),
+            asker: Asker::look_up(asked.pid()),
             reply: FuseReply::Empty(reply),
         });
     }
@@ -350,7 +350,7 @@ impl Filesystem for DiskFs {
             sector,
             sectors,
             durable: false,
-            asker: Asker::of(asked.pid()),
+            asker: Asker::look_up(asked.pid()),
             reply: FuseReply::Empty(reply),
         });
     }

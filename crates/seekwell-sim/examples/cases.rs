@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 continue;
             };
             let got = run(case, false)?;
-            let a = Agreement::of(&want, case.expected_timers().as_deref(), &got);
+            let a = Agreement::compare(&want, case.expected_timers().as_deref(), &got);
             all += a.expected;
             same += a.same;
             if a.identical() {

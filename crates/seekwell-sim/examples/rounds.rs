@@ -9,7 +9,10 @@ use seekwell_microscope::rounds::{Round, agreement};
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     for file in std::env::args().skip(1) {
         let cases = read_cases(file.as_ref(), &CsvOptions::default())?;
-        let rounds: Vec<Round> = cases.iter().map(Round::of).collect::<Result<_, _>>()?;
+        let rounds: Vec<Round> = cases
+            .iter()
+            .map(Round::from_case)
+            .collect::<Result<_, _>>()?;
         println!("{file}\n{}", agreement(&rounds)?);
     }
     Ok(())

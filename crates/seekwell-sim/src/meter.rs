@@ -38,7 +38,7 @@ struct Shares {
 
 impl Shares {
     #[inline]
-    fn of(&mut self, task: TaskId) -> &mut Share {
+    fn share_of(&mut self, task: TaskId) -> &mut Share {
         let at = task.0 as usize;
         if at >= NEAR_TASKS {
             return self.far.entry(task).or_default();
@@ -121,7 +121,7 @@ impl Meter {
         r.count(o.write, o.bytes, o.asked, d.at, !d.error);
         let way = if o.write { &mut r.write } else { &mut r.read };
         way.held_ns += o.submitted.since(o.asked).0;
-        let s = self.shares.of(o.task);
+        let s = self.shares.share_of(o.task);
         s.ios += 1;
         s.bytes += o.bytes;
         s.latency_ns += u128::from(d.at.since(o.asked).0);

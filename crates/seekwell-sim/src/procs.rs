@@ -141,7 +141,7 @@ impl Processes {
         self
     }
     /// Adds control messages that are sent to the queue before everything else.
-    pub fn told(mut self, first: &[Control]) -> Self {
+    pub fn with_controls(mut self, first: &[Control]) -> Self {
         self.setup.splice(0..0, first.iter().copied());
         self
     }

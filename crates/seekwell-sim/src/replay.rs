@@ -127,7 +127,7 @@ impl Placer {
         Ok(bio)
     }
     /// Returns the control message that must precede a bio, if the priority of its task changed.
-    fn told(&mut self, bio: &Bio) -> Option<Control> {
+    fn priority_change(&mut self, bio: &Bio) -> Option<Control> {
         let prio = bio.ioprio?;
         // The default priority of a task.
         let known = self.prios.get(&bio.task).copied();
@@ -207,7 +207,7 @@ impl Source for InOrder<'_> {
     fn take(&mut self) -> Submission {
         let (due, bio) = self.ahead.expect("next() announced it");
         self.now = self.now.max(due);
-        if let Some(told) = self.placer.told(&bio) {
+        if let Some(told) = self.placer.priority_change(&bio) {
             return Submission::Control(told);
         }
         self.ahead = None;
@@ -289,7 +289,7 @@ impl Source for Closed {
         let &(due, index) = self.ready.first().expect("next() announced it");
         self.now = self.now.max(due);
         let bio = self.bios[&index];
-        if let Some(told) = self.placer.told(&bio) {
+        if let Some(told) = self.placer.priority_change(&bio) {
             return Submission::Control(told);
         }
         self.ready.pop_first();
@@ -356,7 +356,7 @@ pub fn replay_watched(
     let (count, folded, named, last_ns, mut warnings, names, stopped);
     if opts.mode == ReplayMode::ClosedLoop {
         let mut source = Closed {
-            steps: ClosedLoop::of(reader)?,
+            steps: ClosedLoop::from_reader(reader)?,
             placer,
             ready: BTreeSet::new(),
             bios: BTreeMap::new(),

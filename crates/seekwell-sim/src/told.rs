@@ -53,7 +53,7 @@ pub(crate) struct Ear {
 }
 
 impl Ear {
-    pub(crate) fn of(queue: &mut Queue, watch: Option<Watch>) -> Option<Self> {
+    pub(crate) fn new(queue: &mut Queue, watch: Option<Watch>) -> Option<Self> {
         let watch = watch?;
         let tap = Tap::new();
         queue.listen(Some(&tap));
@@ -97,7 +97,7 @@ pub(crate) struct Told {
 impl Told {
     /// Creates a queue whose events go to `watch`.
     pub(crate) fn new(mut queue: Queue, watch: Option<Watch>) -> Self {
-        let ear = Ear::of(&mut queue, watch);
+        let ear = Ear::new(&mut queue, watch);
         Told { queue, ear }
     }
     /// Drives `source` against the queue, until `limit` at most.

@@ -5,7 +5,9 @@ use seekwell_core::result::Record;
 use seekwell_core::{Nanos, OpenFlags};
 use seekwell_sim::compare::run_all;
 use seekwell_sim::spec::workload::typed_beside;
-use seekwell_sim::spec::{BesideSpec, Hooks, RunSpec, WorkloadSpec, checked, machine, run, words};
+use seekwell_sim::spec::{
+    BackgroundSpec, Hooks, RunSpec, WorkloadSpec, checked, machine, run, words,
+};
 use seekwell_sim::world::SimMachine;
 use seekwell_workload::{
     Context, Machine, Mark, Needs, Outcome, Params, Script, Workload, register,
@@ -212,7 +214,7 @@ async fn idler<M: Machine>(m: &mut M, _: &Params, _: &str) -> Outcome {
     m.sleep(Nanos::from_secs(86_400)).await.doing(|| "sleep")
 }
 
-fn own(name: &str) -> BesideSpec {
+fn own(name: &str) -> BackgroundSpec {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let idler = Script::new(&IDLER).on::<SimMachine>(|m, p, d| Box::pin(idler(m, p, d)));
@@ -328,7 +330,9 @@ fn what_cannot_run_beside_is_refused_with_its_place() {
         name: "fs-mrak".into(),
         params: Default::default(),
     };
-    s.beside = [trace.clone(), raw, wrong].map(BesideSpec::once).to_vec();
+    s.beside = [trace.clone(), raw, wrong]
+        .map(BackgroundSpec::once)
+        .to_vec();
     let e = checked(&s).expect_err("three faults");
     let at: Vec<&str> = e.0.iter().map(|e| e.field.as_str()).collect();
     assert_eq!(
@@ -355,7 +359,7 @@ fn what_cannot_run_beside_is_refused_with_its_place() {
         variables: Default::default(),
     };
     let mut s = spec("seeker:seconds=1s", DISK, "deadline", &[]);
-    s.beside = vec![BesideSpec {
+    s.beside = vec![BackgroundSpec {
         again: true,
         workload: job,
     }];

@@ -35,7 +35,7 @@ const LOGS: &[(&str, &str)] = &[
 fn agreement(case: &Case) -> Result<Agreement, Failed> {
     let want = case.expected()?.ok_or("the case carries no `dispatch`")?;
     let got = run(case, false)?;
-    Ok(Agreement::of(
+    Ok(Agreement::compare(
         &want,
         case.expected_timers().as_deref(),
         &got,

@@ -11,7 +11,7 @@ fn rounds(name: &str) -> RoundAgreement {
         &dir.join(format!("{name}.jsonl.zst")),
         &CsvOptions::default(),
     );
-    let rounds: Result<Vec<_>, _> = cases.unwrap().iter().map(Round::of).collect();
+    let rounds: Result<Vec<_>, _> = cases.unwrap().iter().map(Round::from_case).collect();
     let found = agreement(&rounds.unwrap()).unwrap();
     println!("{name}\n{found}");
     found
@@ -58,7 +58,7 @@ fn a_completion_that_the_record_lost_is_put_in_its_place() {
         [0,0,"i",2,1,"R",2400,8,2,4],[0,0,"r"],[1000,0,"c",0],[1010,0,"r"],[2500,0,"r"],[3000,0,"c",2]],
         "dispatch":[0,1,2]}"#;
     let case: Case = serde_json::from_str(line).unwrap();
-    let round = Round::of(&case).unwrap();
+    let round = Round::from_case(&case).unwrap();
     let of = |e: &Event| match e.what {
         What::Complete { k, .. } => Some((k, e.t_us)),
         _ => None,

@@ -73,7 +73,7 @@ fn steps(case: &Case) -> Vec<Step> {
         let out = run(case, true).unwrap_or_else(|e| panic!("{}: {e}", case.case));
         return out.events;
     }
-    let round = Round::of(case).unwrap_or_else(|e| panic!("{}: {e}", case.case));
+    let round = Round::from_case(case).unwrap_or_else(|e| panic!("{}: {e}", case.case));
     let replay = rounds::replay_named(&round, true);
     replay
         .unwrap_or_else(|e| panic!("{}: {e}", case.case))

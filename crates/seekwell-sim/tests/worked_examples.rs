@@ -12,7 +12,7 @@ fn check(case: &Case) -> Result<(), Failed> {
         .ok_or("the case expects nothing: give `dispatch`")?;
     let got = run(case, false)?;
     let timers = case.expected_timers();
-    let a = Agreement::of(&want, timers.as_deref(), &got);
+    let a = Agreement::compare(&want, timers.as_deref(), &got);
     if a.identical() && got.left.iter().map(|b| b.0).eq(case.left.iter().copied()) {
         return Ok(());
     }

@@ -92,7 +92,7 @@ impl Config {
     /// Returns a machine that is typical of the kernel's time: four cores, 4 GiB, and the kernel's
     /// usual file system.
     pub fn new(era: Era) -> Self {
-        let constants = Constants::of(era);
+        let constants = Constants::for_era(era);
         Config {
             era,
             cores: 4,

@@ -234,7 +234,7 @@ const RATIOS_2_6_18: (u64, u64) = (10, 40);
 
 impl Constants {
     /// Returns the constants of a kernel.
-    pub fn of(era: Era) -> Self {
+    pub fn for_era(era: Era) -> Self {
         let mut c = Self::column(match era {
             Era::K2_6_18 | Era::K2_6_24 => 0,
             Era::K3_4 => 1,
@@ -380,7 +380,7 @@ mod tests {
 
     #[test]
     fn kernels_differ_where_they_did() {
-        let of = |e| Constants::of(e);
+        let of = |e| Constants::for_era(e);
         assert_eq!(of(Era::K2_6_18).dirty_limit_percent, 40);
         assert_eq!(of(Era::K2_6_24).dirty_limit_percent, 10);
         assert_eq!(of(Era::K3_4).stable_pages, 1);

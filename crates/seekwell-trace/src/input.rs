@@ -112,7 +112,7 @@ impl Input {
         let mut head = [0u8; 8];
         let n = read_full(&mut raw, &mut head).map_err(|e| io_error(&name, Place::File, &e))?;
         let magic = head;
-        let packed = Packing::of(&magic[..n]);
+        let packed = Packing::detect(&magic[..n]);
         let count = Arc::new(AtomicU64::new(0));
         let raw = Counted {
             src: Cursor::new(head).take(n as u64).chain(raw),
@@ -375,7 +375,7 @@ enum Packing {
 }
 
 impl Packing {
-    fn of(head: &[u8]) -> Packing {
+    fn detect(head: &[u8]) -> Packing {
         match head {
             [0x1f, 0x8b, ..] => Packing::Gzip,
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Packing::Zstd,

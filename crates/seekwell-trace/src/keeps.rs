@@ -72,7 +72,7 @@ impl Keeps {
     };
 
     /// Returns the record as it is after writing and reading.
-    pub fn of(&self, r: &Record) -> Record {
+    pub fn kept(&self, r: &Record) -> Record {
         let mut k = *r;
         k.t_ns -= r.t_ns % self.time_ns;
         k.flags &= self.flags;
@@ -127,7 +127,7 @@ impl Losses {
 
     /// Counts the losses of a record.
     pub fn see(&mut self, r: &Record) {
-        let k = self.to.keeps.of(r);
+        let k = self.to.keeps.kept(r);
         if k == *r {
             return;
         }

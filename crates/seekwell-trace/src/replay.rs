@@ -279,7 +279,7 @@ pub struct ClosedLoop<I> {
 impl ClosedLoop<Reader> {
     /// Makes the closed loop of a trace. Returns an error if the format or the first records lack
     /// the required information.
-    pub fn of(reader: Reader) -> Result<Self, TraceError> {
+    pub fn from_reader(reader: Reader) -> Result<Self, TraceError> {
         let name = reader.name().to_string();
         ReplayMode::ClosedLoop.check(reader.format(), &name)?;
         ClosedLoop::new(reader, name)

@@ -308,11 +308,14 @@ impl Expand {
             }));
         }
         while self.held.len() > HELD_MAX {
-            self.one(&mut put)?;
+            self.write_event(&mut put)?;
         }
         Ok(())
     }
-    fn one<E>(&mut self, put: &mut impl FnMut(&BlkEvent) -> Result<(), E>) -> Result<(), E> {
+    fn write_event<E>(
+        &mut self,
+        put: &mut impl FnMut(&BlkEvent) -> Result<(), E>,
+    ) -> Result<(), E> {
         match self.held.pop() {
             Some(Reverse(h)) => put(&h.event),
             None => Ok(()),
@@ -325,7 +328,7 @@ impl Expand {
         put: &mut impl FnMut(&BlkEvent) -> Result<(), E>,
     ) -> Result<(), E> {
         while self.held.peek().is_some_and(|Reverse(h)| h.t_ns <= t_ns) {
-            self.one(put)?;
+            self.write_event(put)?;
         }
         Ok(())
     }

@@ -196,7 +196,7 @@ proptest! {
             let mut losses = Losses::new(f);
             for (b, r) in back.iter().zip(&records) {
                 losses.see(r);
-                let mut kept = f.keeps.of(r);
+                let mut kept = f.keeps.kept(r);
                 if f.name == "fio-iolog-v2" {
                     // Waits below 100 us accumulate, so the error stays below that.
                     prop_assert!(b.t_ns.abs_diff(r.t_ns) < 101_000);
@@ -231,7 +231,7 @@ fn a_loss_is_told_with_its_count() {
     let mut none = Losses::new(csv);
     none.see(&r);
     assert_eq!(none.line(iolog, false), None);
-    assert_eq!(Keeps::ALL.of(&r), r);
+    assert_eq!(Keeps::ALL.kept(&r), r);
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn the_closed_loop_needs_pids_and_completions() {
         .collect();
     let bytes = written(find_format("csv").unwrap(), &bare);
     let r = reader(&bytes, None, &ReadOptions::default()).unwrap();
-    let e = ClosedLoop::of(r).err().unwrap();
+    let e = ClosedLoop::from_reader(r).err().unwrap();
     assert_eq!(e.kind(), ErrorKind::Mode);
     assert!(
         e.to_string()
@@ -184,7 +184,10 @@ fn replayed_on_the_same_device_nothing_changes() {
     assert_eq!(steps(&read(&bytes)).len(), records.len());
     let first = records[0].t_ns;
     let r = reader(&bytes, None, &ReadOptions::default()).unwrap();
-    let through: Vec<_> = ClosedLoop::of(r).unwrap().map(Result::unwrap).collect();
+    let through: Vec<_> = ClosedLoop::from_reader(r)
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
     for (a, b) in through.iter().zip(steps(&records)) {
         assert_eq!(a.after, b.after);
         assert_eq!(

@@ -72,7 +72,7 @@ const fn whole(name: &'static str, unit: &'static str, step: f64) -> Given {
     }
 }
 
-const fn of(
+const fn declare(
     workload: &'static str,
     metrics: &'static [Given],
     operations: &'static [&'static str],
@@ -105,12 +105,12 @@ const fn by(mut d: Declared, param: &'static str) -> Declared {
 }
 
 const ALL: &[Declared] = &[
-    of(
+    declare(
         "fs-mark",
         &[whole("files", "files/s", 0.1)],
         &["file", "create", "fsync", "close", "write"],
     ),
-    of(
+    declare(
         "blogbench",
         &[
             whole("final score for writes", "blogs", 1.0),
@@ -118,7 +118,7 @@ const ALL: &[Declared] = &[
         ],
         &["create", "write blog", "read blog", "read", "write"],
     ),
-    of(
+    declare(
         "compilebench",
         &[
             more("initial create", "MB/s"),
@@ -129,7 +129,7 @@ const ALL: &[Declared] = &[
         &["create", "read file", "unlink", "read", "write"],
     ),
     by(
-        of(
+        declare(
             "iozone",
             &[
                 more("write", "MB/s"),
@@ -141,12 +141,12 @@ const ALL: &[Declared] = &[
         ),
         "test",
     ),
-    of(
+    declare(
         "tiobench",
         &[more("random write", "MB/s"), more("write", "MB/s")],
         &["random write", "write", "fsync"],
     ),
-    of(
+    declare(
         "postmark",
         &[
             whole("transactions", "transactions/s", 1.0),
@@ -162,7 +162,7 @@ const ALL: &[Declared] = &[
             "write",
         ],
     ),
-    of(
+    declare(
         "pgbench",
         &[
             more("transactions", "transactions/s"),
@@ -180,7 +180,7 @@ const ALL: &[Declared] = &[
         ],
     ),
     timed(
-        of(
+        declare(
             "innodb",
             &[
                 more("transactions", "transactions/s"),
@@ -203,7 +203,7 @@ const ALL: &[Declared] = &[
         &[("transactions", &["transaction"]), ("commit", &["commit"])],
     ),
     by(
-        of(
+        declare(
             "sqlite",
             &[
                 more("insert", "transactions/s"),
@@ -223,7 +223,7 @@ const ALL: &[Declared] = &[
         ),
         "kinds",
     ),
-    of(
+    declare(
         "androbench-io",
         &[
             more("sequential read", "MB/s"),
@@ -239,38 +239,38 @@ const ALL: &[Declared] = &[
             "service fsync",
         ],
     ),
-    of(
+    declare(
         "mysql-scan",
         &[more("scan", "MiB/s"), less("runtime", "s")],
         &["extent read", "page read", "intruder read", "read"],
     ),
-    of("hdparm", &[whole("buffered read", "MB/s", 0.01)], &["read"]),
-    of(
+    declare("hdparm", &[whole("buffered read", "MB/s", 0.01)], &["read"]),
+    declare(
         "seeker",
         &[whole("seeks", "seeks/s", 1.0), less("seek time", "ms")],
         &["seek"],
     ),
     timed(
-        of("random-read", &[more("random reads", "reads/s")], &["read"]),
+        declare("random-read", &[more("random reads", "reads/s")], &["read"]),
         &[("random reads", &["read"])],
     ),
-    of(
+    declare(
         "web",
         &[whole("requests", "requests/s", 0.01)],
         &["request"],
     ),
-    of(
+    declare(
         "compile",
         &[less("build", "s")],
         &["compile", "read", "write"],
     ),
-    of(
+    declare(
         "app-start",
         &[less("start-up", "s")],
         &["start", "step", "read", "bulk read", "bulk write"],
     ),
     timed(
-        of(
+        declare(
             "interactive",
             &[
                 less("read", "ms"),
@@ -282,7 +282,7 @@ const ALL: &[Declared] = &[
         &[("read", &["read"]), ("bulk write", &["bulk write"])],
     ),
     timed(
-        of(
+        declare(
             "streams",
             &[more("streams", "MB/s"), more("fairness", "Jain's index")],
             &["read", "write"],
@@ -290,7 +290,7 @@ const ALL: &[Declared] = &[
         &[("streams", &["read", "write"])],
     ),
     timed(
-        of(
+        declare(
             "fsync-latency",
             &[
                 less("fsync", "ms"),

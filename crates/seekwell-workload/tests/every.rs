@@ -194,7 +194,7 @@ fn a_directory_that_is_in_the_way_is_left_alone() {
     let plan = Plan::new("fs-mark", &[]).expect("fits");
     let mut given = World::new(1);
     given.make_dir(&plan.directory());
-    let t = Trial::of(plan, |w| *w = given);
+    let t = Trial::run_plan(plan, |w| *w = given);
     let e = t.outcome.clone().expect_err("in the way").to_string();
     assert!(e.contains("if an earlier run left it"), "{e}");
     assert_eq!(t.world.left_over(), 1);
@@ -297,7 +297,7 @@ fn the_least_of_every_parameter_runs_to_its_end() {
             let Ok(plan) = Plan::new(w.name, &own) else {
                 continue;
             };
-            let t = Trial::of(plan, |_| {});
+            let t = Trial::run_plan(plan, |_| {});
             assert_eq!(t.outcome, Ok(()), "{} {}={least}", w.name, p.name);
             assert_eq!(t.left_over(), 0, "{} {}={least}", w.name, p.name);
             let metrics = t.world.measures().metrics();

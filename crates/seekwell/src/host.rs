@@ -8,7 +8,7 @@
 //! Not supported: background programs, and events, which `seekwell record` gets from the kernel.
 
 use crate::many::Cancel;
-use crate::one::{Error, Hooks, Progress, said};
+use crate::one::{Error, Hooks, Progress, panic_message};
 use seekwell_core::result::Record;
 use seekwell_core::spec::{QueueSpec, RunSpec, SPEC_VERSION, SpecErrors, WorkloadSpec};
 use seekwell_host::{Options, Pulse};
@@ -52,7 +52,7 @@ pub(crate) fn run(spec: &RunSpec, hooks: Hooks<'_>) -> Result<Record, Error> {
         }
         run.join()
     });
-    let ran = ran.map_err(|panic| Error::Panicked(said(&*panic)))?;
+    let ran = ran.map_err(|panic| Error::Panicked(panic_message(&*panic)))?;
     let mut record = ran.map_err(|e| Error::Run(e.to_string()))?.record;
     whole.scheduler.name.clone_from(&record.scheduler.name);
     (record.spec_hash, record.spec) = (whole.hash(), Some(whole));
@@ -99,7 +99,7 @@ fn in_force(spec: &RunSpec, found: Option<&str>) -> Result<(), SpecErrors> {
         "{found} is active at {place}, not {wanted}: set it first (`seekwell switch`), or use \
          `{IN_FORCE}`"
     );
-    Err(SpecErrors::one("scheduler.name", what))
+    Err(SpecErrors::single("scheduler.name", what))
 }
 
 /// Returns the specification with all defaults filled in, and its plan.

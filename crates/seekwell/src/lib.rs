@@ -43,7 +43,7 @@ pub use sequence::{Between, Sequence, run_sequence};
 
 pub use seekwell_core::result::Record;
 pub use seekwell_core::spec::{
-    BesideSpec, DeviceSpec, Fit, MachineSpec, QueueSpec, RunSpec, SchedulerSpec, SpecError,
+    BackgroundSpec, DeviceSpec, Fit, MachineSpec, QueueSpec, RunSpec, SchedulerSpec, SpecError,
     SpecErrors, Stream, Substrate, WorkloadSpec,
 };
 pub use seekwell_core::{Event, event, result};
@@ -59,9 +59,7 @@ pub use seekwell_workload::register as register_script;
 /// Parsers for the command-line syntax.
 pub mod words {
     pub use seekwell_sim::spec::cgroup::SETTINGS as CGROUP_SETTINGS;
-    pub use seekwell_sim::spec::kernel::{
-        Kernel, kernel, said as kernel_said, shipped, version_here,
-    };
+    pub use seekwell_sim::spec::kernel::{Kernel, kernel, kernel_notes, shipped, version_here};
     pub use seekwell_sim::spec::machine::{
         Machine, Sourced, Typed as TypedMachine, WORDS as MACHINE_WORDS, Word, machines,
         named as named_machine, of_kernel, typed as machine,

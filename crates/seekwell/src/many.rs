@@ -120,7 +120,7 @@ pub fn run_each(
                     let i = next.fetch_add(1, Ordering::Relaxed);
                     let Some(spec) = specs.get(i) else { return };
                     // The receiver was dropped because the caller panicked.
-                    if give.send((i, one(i, spec, how, traces))).is_err() {
+                    if give.send((i, run_one(i, spec, how, traces))).is_err() {
                         return;
                     }
                 }
@@ -133,7 +133,7 @@ pub fn run_each(
     });
 }
 
-fn one(i: usize, spec: &RunSpec, how: &Many<'_>, traces: &Traces) -> Result<Record, Error> {
+fn run_one(i: usize, spec: &RunSpec, how: &Many<'_>, traces: &Traces) -> Result<Record, Error> {
     if how.cancel.is_set() {
         return Err(Error::NotBegun);
     }

@@ -112,7 +112,7 @@ pub fn run(spec: &RunSpec, hooks: Hooks<'_>) -> Result<Record, Error> {
         Substrate::Serve => {
             let what = "`serve` provides a modelled disk to other programs (`seekwell serve`): \
                         such a run does not end by itself";
-            Err(SpecErrors::one("substrate", what).into())
+            Err(SpecErrors::single("substrate", what).into())
         }
     }
 }
@@ -148,12 +148,12 @@ pub(crate) fn guarded(
     // The run owns all its state, which is dropped after a panic. No inconsistent state remains.
     match catch_unwind(AssertUnwindSafe(|| by(spec, hooks))) {
         Ok(ran) => Ok(ran?),
-        Err(panic) => Err(Error::Panicked(said(&*panic))),
+        Err(panic) => Err(Error::Panicked(panic_message(&*panic))),
     }
 }
 
 /// Returns the message of a panic.
-pub(crate) fn said(panic: &(dyn Any + Send)) -> String {
+pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("no words").to_owned()

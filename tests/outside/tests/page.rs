@@ -102,9 +102,9 @@ fn the_pages_cases_agree() {
             .expected()
             .expect("a list")
             .expect("of what it expects");
-        let a = Agreement::of(&want, None, &run(case, false).expect("it runs"));
+        let a = Agreement::compare(&want, None, &run(case, false).expect("it runs"));
         assert!(a.identical(), "{}: {a:?}", case.case);
-        let beside = agree::beside(case, &want);
+        let beside = agree::compare_null_models(case, &want);
         assert_eq!(beside.len(), 2, "a FIFO and a wrong scheduler");
         alone += usize::from(beside.iter().all(|b| !b.agreement.identical()));
         let fifo = beside.iter().find(|b| b.role == "a FIFO");

@@ -1,6 +1,6 @@
 //! The queue as a [`BioSink`]: time, and control messages.
 
-use super::submit::Deed;
+use super::submit::SubmitStep;
 use super::{MqQueue, sooner};
 use crate::inside;
 use seekwell_core::{
@@ -59,10 +59,10 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for MqQueue<S, D> {
     fn control(&mut self, now: Instant, what: Control) {
         self.cx.set_now(now);
         match what {
-            Control::Plug(t) => self.act_one(t, Deed::Plug),
-            Control::Unplug(t) => self.act_one(t, Deed::Unplug),
-            Control::Sleep(t) => self.act_one(t, Deed::Sleep),
-            Control::Exit(t) => self.act_one(t, Deed::Exit),
+            Control::Plug(t) => self.act_one(t, SubmitStep::Plug),
+            Control::Unplug(t) => self.act_one(t, SubmitStep::Unplug),
+            Control::Sleep(t) => self.act_one(t, SubmitStep::Sleep),
+            Control::Exit(t) => self.act_one(t, SubmitStep::Exit),
             Control::DirtySleep(_) => self.dirty_sleep(),
             other => {
                 self.tasks.control(&mut self.cx, &mut *self.sched, other);

@@ -6,7 +6,7 @@
 
 use super::MqQueue;
 use super::iomax::{Held, IoMax, rules};
-use super::submit::Deed;
+use super::submit::SubmitStep;
 use seekwell_core::event::WHO;
 use seekwell_core::{Action, Bio, Control, Device, Event, Flags, Instant, IoPrio, Op, TaskId};
 use seekwell_sched::Scheduler;
@@ -100,16 +100,16 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             let max = self.largest_piece(&w.bio);
             let splits = matches!(w.bio.op, Op::Read | Op::Write) && w.bio.sectors.0 > max;
             if !splits {
-                return self.act_one(task, Deed::Bio(w.bio));
+                return self.act_one(task, SubmitStep::Bio(w.bio));
             }
             if !w.rest {
                 self.will_be_split(&w.bio, max);
             }
             let piece = cut(&mut w.bio, max);
             w.rest = true;
-            self.act_one(task, Deed::Bio(piece));
+            self.act_one(task, SubmitStep::Bio(piece));
             if self.sleepers.has(task) {
-                return self.act_one(task, Deed::Whole(w));
+                return self.act_one(task, SubmitStep::Whole(w));
             }
         }
     }
@@ -166,14 +166,14 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             detail: format!("{n} held bios are issued"),
             ..Event::new(at, Action::Why)
         });
-        self.act_one(KTHROTLD, Deed::Plug);
+        self.act_one(KTHROTLD, SubmitStep::Plug);
         for id in all {
             if let Some(mut w) = self.limits.held.remove(&id) {
                 w.bio.task = KTHROTLD;
-                self.act_one(KTHROTLD, Deed::Whole(w));
+                self.act_one(KTHROTLD, SubmitStep::Whole(w));
             }
         }
-        self.act_one(KTHROTLD, Deed::Unplug);
+        self.act_one(KTHROTLD, SubmitStep::Unplug);
     }
     /// Fires the controller's timers that are due.
     pub(super) fn limits_timer(&mut self, t: Instant) {

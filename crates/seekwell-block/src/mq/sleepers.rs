@@ -5,7 +5,7 @@
 //! number, and the next task to wake is always at the head of a queue.
 
 use super::latency::Gate;
-use super::submit::Deed;
+use super::submit::SubmitStep;
 use super::wbt::Class;
 use seekwell_core::event::Asleep;
 use seekwell_core::{Bio, Instant, TaskId};
@@ -34,7 +34,7 @@ pub(super) struct Sleeper {
     /// The slot of the writeback throttle that the task already has.
     pub slot: Option<Class>,
     /// The actions that the task does after it wakes.
-    pub then: VecDeque<Deed>,
+    pub then: VecDeque<SubmitStep>,
 }
 
 /// Tasks with the same need, in the order in which they fell asleep. Each element has the number of
@@ -59,7 +59,7 @@ pub(super) struct Sleepers {
     queues: Vec<Queue>,
     fell_asleep: u64,
     /// Empty action lists, kept so that their memory can be reused.
-    spare: Vec<VecDeque<Deed>>,
+    spare: Vec<VecDeque<SubmitStep>>,
     /// Number of entries examined. Tests check that the cost per sleeping task does not grow with
     /// the number of such tasks.
     looked: u64,
@@ -85,9 +85,9 @@ impl Sleepers {
     pub fn asleep(&self, now: Instant) -> Vec<Asleep> {
         let mut all: Vec<&Sleeper> = self.slots.iter().flatten().collect();
         all.sort_by_key(|s| (s.arrived, s.task));
-        let behind = |d: &Deed| match d {
-            Deed::Bio(bio) => Some(*bio),
-            Deed::Whole(w) => Some(w.bio),
+        let behind = |d: &SubmitStep| match d {
+            SubmitStep::Bio(bio) => Some(*bio),
+            SubmitStep::Whole(w) => Some(w.bio),
             _ => None,
         };
         let mut out = Vec::with_capacity(all.len());
@@ -99,7 +99,7 @@ impl Sleepers {
         out
     }
     /// Returns the pending actions of this task, if it sleeps.
-    pub fn then_of(&mut self, task: TaskId) -> Option<&mut VecDeque<Deed>> {
+    pub fn then_of(&mut self, task: TaskId) -> Option<&mut VecDeque<SubmitStep>> {
         if self.by_task.is_empty() {
             return None;
         }
@@ -107,15 +107,15 @@ impl Sleepers {
         self.slots[slot as usize].as_mut().map(|s| &mut s.then)
     }
     /// Returns how many times a task has fallen asleep so far.
-    pub fn fallen(&self) -> u64 {
+    pub fn sleeps(&self) -> u64 {
         self.fell_asleep
     }
     /// Returns an empty list for pending actions.
-    pub fn list(&mut self) -> VecDeque<Deed> {
+    pub fn list(&mut self) -> VecDeque<SubmitStep> {
         self.spare.pop().unwrap_or_default()
     }
     /// Keeps an empty list for the next sleeping task.
-    pub fn give_back(&mut self, list: VecDeque<Deed>) {
+    pub fn give_back(&mut self, list: VecDeque<SubmitStep>) {
         if list.capacity() > 0 && self.spare.len() < SPARE_LISTS {
             self.spare.push(list);
         }
@@ -205,7 +205,7 @@ impl Sleepers {
     }
     /// Appends the remaining actions of a woken task that sleeps again. Returns false if it does
     /// not sleep.
-    pub fn goes_on_later(&mut self, task: TaskId, rest: &mut VecDeque<Deed>) -> bool {
+    pub fn resume_later(&mut self, task: TaskId, rest: &mut VecDeque<SubmitStep>) -> bool {
         let Some(then) = self.then_of(task) else {
             return false;
         };
@@ -267,10 +267,10 @@ mod tests {
     fn what_a_woken_task_has_left_moves_at_once() {
         let mut all = Sleepers::default();
         all.push(sleeper(1, tag(4)));
-        let mut rest: VecDeque<Deed> = (0..1000).map(|_| Deed::Plug).collect();
+        let mut rest: VecDeque<SubmitStep> = (0..1000).map(|_| SubmitStep::Plug).collect();
         let before = all.looked();
-        assert!(all.goes_on_later(TaskId(1), &mut rest));
+        assert!(all.resume_later(TaskId(1), &mut rest));
         assert!(rest.is_empty() && all.looked() - before == 1);
-        assert!(!all.goes_on_later(TaskId(2), &mut rest));
+        assert!(!all.resume_later(TaskId(2), &mut rest));
     }
 }

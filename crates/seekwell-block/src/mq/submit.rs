@@ -17,7 +17,7 @@ use seekwell_sched::{Cx, Insert, Scheduler};
 
 /// An action of a task.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Deed {
+pub(super) enum SubmitStep {
     /// A bio before it passes the limits and is split.
     Whole(Whole),
     /// A bio that is not larger than the largest request.
@@ -38,7 +38,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         bio_event(&mut self.cx, Action::Queue, bio);
         if self.limits.on() {
             let (bio, rest, asked) = (*bio, false, false);
-            return self.act_one(bio.task, Deed::Whole(Whole { bio, rest, asked }));
+            return self.act_one(bio.task, SubmitStep::Whole(Whole { bio, rest, asked }));
         }
         let max = self.largest_piece(bio);
         let splits = matches!(bio.op, Op::Read | Op::Write) && bio.sectors.0 > max;
@@ -46,7 +46,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             return self.come_in_pieces(*bio, max);
         }
         match self.sleepers.then_of(bio.task) {
-            Some(then) => then.push_back(Deed::Bio(*bio)),
+            Some(then) => then.push_back(SubmitStep::Bio(*bio)),
             None => self.bio(bio, self.cx.now()),
         }
     }
@@ -54,7 +54,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     fn come_in_pieces(&mut self, mut rest: Bio, max: u32) {
         for _ in 0..self.will_be_split(&rest, max) {
             let piece = cut(&mut rest, max);
-            self.act_one(piece.task, Deed::Bio(piece));
+            self.act_one(piece.task, SubmitStep::Bio(piece));
         }
     }
     /// Returns the number of pieces of at most `max` sectors into which a bio is split. The bio
@@ -81,21 +81,21 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     }
 
     /// Does an action of a task. If the task sleeps, the action is done later, in its order.
-    pub(super) fn act_one(&mut self, task: TaskId, deed: Deed) {
+    pub(super) fn act_one(&mut self, task: TaskId, deed: SubmitStep) {
         match self.sleepers.then_of(task) {
             Some(then) => then.push_back(deed),
             None => self.perform(task, deed),
         }
     }
 
-    fn perform(&mut self, task: TaskId, deed: Deed) {
+    fn perform(&mut self, task: TaskId, deed: SubmitStep) {
         match deed {
-            Deed::Whole(whole) => self.whole(task, whole),
-            Deed::Bio(bio) => self.bio(&bio, self.cx.now()),
-            Deed::Plug => self.open_plug(task),
-            Deed::Unplug => self.close_plug(task),
-            Deed::Sleep => self.flush_plug_of(task, true),
-            Deed::Exit => {
+            SubmitStep::Whole(whole) => self.whole(task, whole),
+            SubmitStep::Bio(bio) => self.bio(&bio, self.cx.now()),
+            SubmitStep::Plug => self.open_plug(task),
+            SubmitStep::Unplug => self.close_plug(task),
+            SubmitStep::Sleep => self.flush_plug_of(task, true),
+            SubmitStep::Exit => {
                 self.drop_plug(task);
                 self.tasks.exit(&mut self.cx, &mut *self.sched, task);
                 self.after_callback();
@@ -225,13 +225,13 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     fn wake_all(&mut self) {
         self.poll_switch();
         while let Some(mut s) = self.next_awake() {
-            let mut fallen = self.sleepers.fallen();
+            let mut fallen = self.sleepers.sleeps();
             self.goes_on(&s);
             loop {
                 // If a task has fallen asleep during the last action, it may be this task.
-                let now = self.sleepers.fallen();
+                let now = self.sleepers.sleeps();
                 if std::mem::replace(&mut fallen, now) != now
-                    && self.sleepers.goes_on_later(s.task, &mut s.then)
+                    && self.sleepers.resume_later(s.task, &mut s.then)
                 {
                     break;
                 }

@@ -135,7 +135,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             self.with_reads(Wbt::read_asks);
             return Passage::Goes(None);
         }
-        let Some(asks) = Asks::of(u64::from(bio.task.0), bio.op, bio.flags) else {
+        let Some(asks) = Asks::throttled_kind(u64::from(bio.task.0), bio.op, bio.flags) else {
             return Passage::Goes(None);
         };
         let found = self.with_wbt(|w, now| {

@@ -247,7 +247,7 @@ pub struct Array<B, L> {
 }
 
 impl<B: BioSink, L: Level> Array<B, L> {
-    pub(super) fn of(members: Vec<B>, level: L) -> Self {
+    pub(super) fn with_level(members: Vec<B>, level: L) -> Self {
         Array {
             io: Io::new(members),
             level,

@@ -52,13 +52,13 @@ impl Bitmap {
             due: None,
         }
     }
-    fn of(&self, from: u64, to: u64) -> std::ops::RangeInclusive<u64> {
+    fn chunks(&self, from: u64, to: u64) -> std::ops::RangeInclusive<u64> {
         from / self.options.region..=(to - 1) / self.options.region
     }
     /// Returns true if the write must wait for its bits. The write is then stored here. Otherwise
     /// it counts as in progress.
     pub(super) fn must_wait(&mut self, bio: &Bio) -> bool {
-        let range = self.of(bio.sector.0, bio.end().0);
+        let range = self.chunks(bio.sector.0, bio.end().0);
         let set = |r| self.regions.get(&r).is_some_and(|r| r.set);
         if !range.clone().all(set) {
             self.waiting.push(*bio);
@@ -107,7 +107,7 @@ impl Bitmap {
     }
     /// Handles the completion of a write.
     pub(super) fn written(&mut self, now: Instant, from: u64, to: u64) {
-        for r in self.of(from, to) {
+        for r in self.chunks(from, to) {
             if let Some(r) = self.regions.get_mut(&r) {
                 r.writes -= 1;
                 r.rest_since = now;

@@ -57,7 +57,7 @@ impl<B: BioSink> Mirror<B> {
             failed,
             spots: Vec::new(),
         };
-        Ok(Array::of(members, level))
+        Ok(Array::with_level(members, level))
     }
 }
 

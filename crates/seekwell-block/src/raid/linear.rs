@@ -24,7 +24,7 @@ impl<B: BioSink> Linear<B> {
         for m in &members {
             starts.push(starts[starts.len() - 1] + m.capacity().0);
         }
-        Ok(Array::of(members, Chain(starts)))
+        Ok(Array::with_level(members, Chain(starts)))
     }
 }
 

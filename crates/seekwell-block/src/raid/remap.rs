@@ -113,7 +113,7 @@ impl<B: BioSink> Remapped<B> {
             size: chunks * options.chunk,
             misses: 0,
         };
-        Ok(Array::of(vec![member], level))
+        Ok(Array::with_level(vec![member], level))
     }
 }
 

@@ -23,7 +23,7 @@ impl<B: BioSink> Stripe<B> {
     pub fn new(members: Vec<B>, chunk: Sectors) -> Result<Self, ParamError> {
         let size = smallest(&members);
         let layout = Layout::new(raid::Level::Raid0, members.len(), chunk, size)?;
-        Ok(Array::of(members, Striping(layout)))
+        Ok(Array::with_level(members, Striping(layout)))
     }
 }
 

@@ -49,8 +49,8 @@ pub(crate) fn link(s: &mut Session<'_>, hits: Hits) -> Result<Option<(Line, usiz
         let mut times = vec![];
         for _ in 0..s.count(10, 6) {
             let lba = s.anywhere().min(s.capacity() - 4096);
-            s.one(Io::read(lba, BLOCK))?;
-            let t = s.one(Io::read(lba, size))?;
+            s.send(Io::read(lba, BLOCK))?;
+            let t = s.send(Io::read(lba, size))?;
             times.push(t.ms());
         }
         // Noise of the host only adds time, so the faster half is used.

@@ -90,7 +90,7 @@ fn found_zones(s: &mut Session<'_>, z: &Zones) {
         .map(|z| z.length.pm / z.length.sectors)
         .fold(0.0f64, f64::max);
     s.found(
-        Estimate::of(
+        Estimate::new_value(
             "zone_table",
             Val::Pairs(rows),
             "first sector, sectors per track",
@@ -194,7 +194,10 @@ fn tracks(
                         .n(n),
                 );
             } else {
-                s.found(Estimate::of("layout", Val::Word("serpentine"), "", "P5: long bands").n(n));
+                s.found(
+                    Estimate::new_value("layout", Val::Word("serpentine"), "", "P5: long bands")
+                        .n(n),
+                );
                 s.found(
                     count(
                         "band_tracks",
@@ -321,9 +324,9 @@ fn found_seek(s: &mut Session<'_>, c: &seek::Curve) {
                 .n(c.points[0].samples),
         );
     }
-    s.found(Estimate::of("seek_form", Val::Word("table"), "", "P6").n(n));
+    s.found(Estimate::new_value("seek_form", Val::Word("table"), "", "P6").n(n));
     s.found(
-        Estimate::of(
+        Estimate::new_value(
             "seek_table",
             Val::Pairs(rows.iter().map(|r| (r.0, round_us(r.1))).collect()),
             "cylinders, ms",
@@ -383,7 +386,7 @@ fn switch_from_rates(s: &mut Session<'_>, spindle: Spindle, z: &Zones, rates: &[
 fn found_cache(s: &mut Session<'_>, hits: cache::Hits, rate_mb: f64) -> Result<(), Stop> {
     if hits.below_ms <= 0.0 {
         s.note("read cache: a second read of the same block is as slow as the first");
-        s.found(Estimate::of(
+        s.found(Estimate::new_value(
             "look_ahead",
             Val::Flag(false),
             "",

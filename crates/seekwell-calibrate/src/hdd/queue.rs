@@ -34,7 +34,7 @@ pub(crate) fn measure(s: &mut Session<'_>, hit_ms: f64, each_ms: f64) -> Result<
         (0..n).map(|_| Io::read(s.anywhere(), SMALL)).collect()
     };
     let ios = far(s, n);
-    let mut q = of(s.run(&ios, depth)?, hit_ms);
+    let mut q = fit_window(s.run(&ios, depth)?, hit_ms);
     // The second run sends only as many commands as the window holds. Then no command waits in the
     // host, and the age of each command in the drive is known.
     let ios = far(s, n);
@@ -53,7 +53,7 @@ fn rate(times: &[Timed]) -> f64 {
 }
 
 /// Derives the window from the times of commands, in the order in which they were sent.
-fn of(times: &[Timed], hit_ms: f64) -> Queue {
+fn fit_window(times: &[Timed], hit_ms: f64) -> Queue {
     let mut ranks: Vec<usize> = vec![];
     for (i, t) in times.iter().enumerate() {
         if t.ms() > hit_ms {
@@ -116,7 +116,7 @@ mod tests {
                 done: 10_000_000 * (i + 1),
             })
             .collect();
-        assert_eq!(of(&t, 0.1).window, 1);
+        assert_eq!(fit_window(&t, 0.1).window, 1);
     }
 
     #[test]
@@ -127,6 +127,6 @@ mod tests {
                 done: 10_000_000 * ((i ^ 1) + 1),
             })
             .collect();
-        assert_eq!(of(&t, 0.1).window, 2);
+        assert_eq!(fit_window(&t, 0.1).window, 2);
     }
 }

@@ -179,7 +179,7 @@ fn near(
         let (from, to) = (2 + i * fresh, 2 + i * fresh + apart);
         let start = align(grid.track(from) + leave);
         let q = start - grid.track(from);
-        let first = s.one(Io::read(start, unit as u32))?;
+        let first = s.send(Io::read(start, unit as u32))?;
         // Angle of the target in sectors, relative to the start of its track.
         let mut tau = (lo + hi) / 2.0 / spindle.turn_ms * spt as f64;
         if apart == 0 {
@@ -194,7 +194,7 @@ fn near(
         let at = frac(angle / spt as f64) * spt as f64;
         let at = (at as u64).clamp(grid.loose, spt - unit - grid.loose);
         let target = align(grid.track(to) + at);
-        let t = s.one(Io::read(target, unit as u32))?;
+        let t = s.send(Io::read(target, unit as u32))?;
         // An access on the same track can be as fast as a cache hit.
         if t.ms() > hit_ms * if apart == 0 { 0.5 } else { 1.0 } {
             bracket.samples.push((t.done - first.done) as f64 / 1e6);

@@ -224,7 +224,7 @@ fn boundary(
 ) -> Result<Option<(u64, u64)>, Stop> {
     let unit = u64::from(s.facts().block.max(1));
     let n = unit as u32;
-    let reference = s.one(Io::read(known, n))?;
+    let reference = s.send(Io::read(known, n))?;
     let (mut lo, mut hi) = (low, known);
     let mut aside = low.saturating_sub(3 * spt as u64);
     while hi - lo > COARSE.max(unit) {
@@ -233,8 +233,8 @@ fn boundary(
         // fast as a cache hit. Therefore the head is first moved to lower addresses. On the way to
         // higher addresses the drive might read all sectors in between.
         aside = aside.saturating_sub(64);
-        s.one(Io::read(aside / unit * unit, n))?;
-        let t = s.one(Io::read(mid, n))?;
+        s.send(Io::read(aside / unit * unit, n))?;
+        let t = s.send(Io::read(mid, n))?;
         if t.ms() < hit_ms {
             return Ok(None);
         }
@@ -302,8 +302,8 @@ pub(crate) fn grid_at(
             }
             continue;
         }
-        let a = s.one(Io::read(known, unit as u32))?;
-        let b = s.one(Io::read(test, unit as u32))?;
+        let a = s.send(Io::read(known, unit as u32))?;
+        let b = s.send(Io::read(test, unit as u32))?;
         let expected = (known - test) as f64 / spt as f64;
         if same_track(spindle.between(a, b) + expected) {
             hi = mid;
@@ -338,9 +338,9 @@ fn extend(s: &mut Session<'_>, spindle: Spindle, grid: &mut Grid, tracks: u64) -
     let unit = u64::from(s.facts().block.max(1));
     let place = |g: &Grid, i: u64| (g.track(i) + g.spt * 3 / 8) / unit * unit;
     let done = grid.jumps.len() as u64;
-    let mut last = s.one(Io::read(place(grid, done), unit as u32))?;
+    let mut last = s.send(Io::read(place(grid, done), unit as u32))?;
     for i in done + 1..tracks {
-        let t = s.one(Io::read(place(grid, i), unit as u32))?;
+        let t = s.send(Io::read(place(grid, i), unit as u32))?;
         let q = |i: u64| (place(grid, i) - grid.track(i)) as f64;
         // This read is one track closer to the outer edge than the last read. Without skew, the
         // angle would change by the difference between the positions of the two sectors in their

@@ -31,7 +31,7 @@ fn burst(s: &mut Session<'_>, n: usize, sectors: u32) -> Result<Vec<f64>, Stop> 
         .map(|_| Io::write(s.below(room) * u64::from(sectors), sectors))
         .collect();
     let ms = s.run(&ios, 1)?.iter().map(|t| t.ms()).collect();
-    s.one(Io::flush())?;
+    s.send(Io::flush())?;
     s.sleep_ms(100.0)?;
     Ok(ms)
 }
@@ -39,12 +39,12 @@ fn burst(s: &mut Session<'_>, n: usize, sectors: u32) -> Result<Vec<f64>, Stop> 
 /// Measures the write cache.
 pub(crate) fn measure(s: &mut Session<'_>, spindle: Spindle, hits: Hits) -> Result<(), Stop> {
     s.stage("write cache");
-    s.one(Io::flush())?;
+    s.send(Io::flush())?;
     let first = burst(s, 24, SMALL)?;
     let fast = (hits.usual_ms * 3.0).max(0.25).min(spindle.turn_ms / 8.0);
     let cached = median(&first) < fast;
     s.found(
-        Estimate::of(
+        Estimate::new_value(
             "write_cache",
             Val::Flag(cached),
             "",
@@ -93,7 +93,7 @@ pub(crate) fn measure(s: &mut Session<'_>, spindle: Spindle, hits: Hits) -> Resu
         for _ in 0..s.count(5, 3) {
             let ios: Vec<Io> = (0..n).map(|_| Io::write(s.anywhere(), SMALL)).collect();
             s.run(&ios, 1)?;
-            times.push(s.one(Io::flush())?.ms());
+            times.push(s.send(Io::flush())?.ms());
         }
         // A drive that does not sort its writes needs one access per write.
         let plain = n as f64 * (spindle.turn_ms / 2.0 + mean_seek(s));

@@ -202,7 +202,7 @@ pub(crate) fn shown(s: &mut Session<'_>, effort: Effort) -> Result<(Shown, Optio
 
 fn writes(s: &mut Session<'_>, effort: Effort, deep: usize) -> Result<Writes, Stop> {
     s.stage("write latency");
-    s.one(Io::flush())?;
+    s.send(Io::flush())?;
     // There are few writes, so that the buffer absorbs them. The pauses let the buffer drain.
     let mut ms = vec![];
     for _ in 0..(effort.ios / 400).clamp(10, 40) {
@@ -220,17 +220,17 @@ fn writes(s: &mut Session<'_>, effort: Effort, deep: usize) -> Result<Writes, St
         done.sort_unstable();
         let took = done[n - 1].saturating_sub(done[deep - 1]).max(1);
         bursts.push((n - deep) as f64 / (took as f64 / 1e9));
-        s.one(Io::flush())?;
+        s.send(Io::flush())?;
         s.sleep_ms(50.0)?;
     }
     s.stage("flush");
-    let idle_flush = s.one(Io::flush())?.ms();
+    let idle_flush = s.send(Io::flush())?.ms();
     let flush = |s: &mut Session<'_>, n: usize| -> Result<f64, Stop> {
         let mut ms = vec![];
         for _ in 0..7 {
             let ios: Vec<Io> = (0..n).map(|_| Io::write(s.anywhere(), SMALL)).collect();
             s.run(&ios, deep.min(n))?;
-            ms.push(s.one(Io::flush())?.ms());
+            ms.push(s.send(Io::flush())?.ms());
         }
         Ok(median(&ms))
     };
@@ -258,7 +258,7 @@ fn writes(s: &mut Session<'_>, effort: Effort, deep: usize) -> Result<Writes, St
             }
         }
     }
-    s.one(Io::flush())?;
+    s.send(Io::flush())?;
     Ok(Writes {
         latency,
         burst: median(&bursts),

@@ -35,7 +35,7 @@ fn found(s: &mut Session<'_>, m: &Shown, c: &Candidate, got: &Shown) {
     let capacity = s.facts().capacity / 8 * 8;
     let sectors = |n: u64| Estimate::num("capacity", n as f64, "sectors", "size of the device");
     s.found(sectors(capacity).stated());
-    s.found(Estimate::of(
+    s.found(Estimate::new_value(
         "link",
         Val::Word(c.link),
         "",
@@ -146,7 +146,7 @@ fn found(s: &mut Session<'_>, m: &Shown, c: &Candidate, got: &Shown) {
                 .pm(c.t_prog * share)
                 .n(w.rate.n),
             );
-            s.found(Estimate::of(
+            s.found(Estimate::new_value(
                 "plp",
                 Val::Flag(c.plp),
                 "",

@@ -78,7 +78,7 @@ pub fn run(a: &Compare, quiet: bool) -> Result<(), Failure> {
     setups::memory(bench, &usual, quiet)?;
     // Every device, workload and scheduler, in the order of the report.
     let machine = setups::with_cgroups(&a.machine, &a.cgroup);
-    let runs = setups::of(bench, &usual, &machine, &specs, &a.beside)?;
+    let runs = setups::all_runs(bench, &usual, &machine, &specs, &a.beside)?;
     let names = names(&plans);
     let simulator = Simulator {
         trace: None,
@@ -122,7 +122,7 @@ pub fn run(a: &Compare, quiet: bool) -> Result<(), Failure> {
         .flat_map(|d| &d.1)
         .flat_map(|g| g.records.iter().cloned())
         .collect();
-    let rests_on = report::seeds::simulated(&lab.said(), &records);
+    let rests_on = report::seeds::simulated(&lab.describe_seeds(), &records);
     let depends = lab.depends(width());
     let foot = report::seeds::foot(&rests_on, a.details, width());
     if !a.details && lab.several() {
@@ -185,7 +185,7 @@ impl Device<'_> {
                     out.text(&workload::metrics(records, columns()))?;
                 }
                 out.text(&workload::operations(records, columns()))?;
-                out.text(&workload::beside(records, columns()))?;
+                out.text(&workload::background_tables(records, columns()))?;
             }
             out.text(&unfinished(&group.rest, width()))?;
         }
@@ -235,11 +235,11 @@ fn screen(lab: &Lab, devices: &[(Device, Vec<Group>)], records: &[Record], room:
         })
         .collect();
     let heading = match (devices, records.first()) {
-        ([_], Some(first)) => report::seeds::heading(first, &lab.said()),
+        ([_], Some(first)) => report::seeds::heading(first, &lab.describe_seeds()),
         (all, _) => format!(
             "On {} modelled disks, none of yours ({})",
             all.len(),
-            lab.said()
+            lab.describe_seeds()
         ),
     };
     let legend = report::seeds::legend(lab.analysis.method.margin, width());

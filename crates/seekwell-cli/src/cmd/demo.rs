@@ -67,7 +67,7 @@ pub fn run(a: &DemoArgs, quiet: bool) -> Result<(), Failure> {
             Failure::input(format!("there is no demo `{name}`; {}", unknown(name)))
         })?],
     };
-    let (chosen, beside) = beside(a, chosen)?;
+    let (chosen, beside) = with_schedulers(a, chosen)?;
     Out::check(a.output.output.as_deref())?;
     Out::check(a.plot.as_deref())?;
     Out::check(a.report.as_deref())?;
@@ -124,7 +124,7 @@ pub fn run(a: &DemoArgs, quiet: bool) -> Result<(), Failure> {
 }
 
 /// Returns the demos with additional schedulers. If all demos run, selects those that accept them.
-fn beside(
+fn with_schedulers(
     a: &DemoArgs,
     mut chosen: Vec<&'static Demo>,
 ) -> Result<(Vec<&'static Demo>, Vec<String>), Failure> {
@@ -171,7 +171,7 @@ fn run_all(
         let worth = ran[0].as_ref().map_or(1, Shown::worth);
         more.extend((1..asked.unwrap_or(worth)).map(|s| (demo, s)));
     }
-    progress.of((chosen.len() + more.len()) as u64);
+    progress.set_total((chosen.len() + more.len()) as u64);
     let ran = match signal() {
         // The signal has arrived; catching signals again would lose it.
         Some(_) => more.iter().map(|_| Err("not begun".to_owned())).collect(),

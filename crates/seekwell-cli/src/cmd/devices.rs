@@ -96,7 +96,7 @@ fn plots_as_json(plots: &[Plot]) -> Value {
 }
 
 /// Prints the description of one device.
-fn one(a: &Devices, name: &str) -> Result<(), Failure> {
+fn print_device(a: &Devices, name: &str) -> Result<(), Failure> {
     let bad = |e: seekwell_device::DeviceError| Failure::input(e.to_string());
     let (output, plot) = (a.output.output.as_deref(), a.plot.as_deref());
     for file in [output, plot] {
@@ -136,7 +136,7 @@ pub fn run(a: &Devices, quiet: bool) -> Result<(), Failure> {
         return validate(a, quiet);
     }
     if let Some(name) = &a.name {
-        return one(a, name);
+        return print_device(a, name);
     }
     let all = catalogue();
     let mut out = Out::open(a.output.output.as_deref())?;

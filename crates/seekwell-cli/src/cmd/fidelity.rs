@@ -2,7 +2,7 @@
 
 use crate::fail::Failure;
 use seekwell_lab::referee::SCHEDULERS;
-use seekwell_microscope::agree::{Tally, beside};
+use seekwell_microscope::agree::{Tally, compare_null_models};
 use seekwell_microscope::format::CsvOptions;
 use seekwell_microscope::rounds::{Round, agreement};
 use seekwell_microscope::{Agreement, Case, read_cases, run};
@@ -25,7 +25,10 @@ struct Row {
 }
 
 fn of_rounds(cases: &[Case]) -> Result<Row, Failure> {
-    let rounds: Vec<Round> = cases.iter().map(Round::of).collect::<Result<_, _>>()?;
+    let rounds: Vec<Round> = cases
+        .iter()
+        .map(Round::from_case)
+        .collect::<Result<_, _>>()?;
     let all = agreement(&rounds)?.over(|_| true);
     Ok(Row {
         elevator: cases[0].elevator.clone(),
@@ -47,8 +50,8 @@ fn of_lists(cases: &[Case]) -> Result<Row, Failure> {
         };
         let out = run(case, false)?;
         let timers = case.expected_timers();
-        tally.add(&Agreement::of(&want, timers.as_deref(), &out));
-        for (n, b) in null.iter_mut().zip(beside(case, &want)) {
+        tally.add(&Agreement::compare(&want, timers.as_deref(), &out));
+        for (n, b) in null.iter_mut().zip(compare_null_models(case, &want)) {
             *n += usize::from(b.agreement.identical());
         }
     }

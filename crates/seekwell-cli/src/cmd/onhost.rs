@@ -371,7 +371,7 @@ fn run(a: &Compare, design: &HostDesign, named: Option<&Path>, quiet: bool) -> R
     };
     let root = rustix::process::geteuid().is_root();
     let noted = (root || switched.is_some())
-        .then(|| Notes::of(&tree).begin(&tree, &about))
+        .then(|| Notes::new(&tree).begin(&tree, &about))
         .transpose()
         .inspect_err(|e| {
             note(

@@ -125,7 +125,7 @@ fn simulated(a: &Recommend, quiet: bool) -> Result<(Results, Analysis, String), 
     let list: Vec<(String, f64)> = names.iter().cloned().zip(own).collect();
     setups::memory(&b, &usual, quiet)?;
     b.schedulers = with_the_other(&b, &usual)?;
-    let runs = setups::of(&b, &usual, &a.machine, &specs, &[])?;
+    let runs = setups::all_runs(&b, &usual, &a.machine, &specs, &[])?;
     let place = Place::new(&b, false)?;
     let lab = lab::carried_out(quiet, &b, &place, &runs, &names, &Simulator::default())?;
     lab.cells.broken()?;

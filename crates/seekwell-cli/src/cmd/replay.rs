@@ -53,7 +53,7 @@ pub fn run(a: &Replay, quiet: bool) -> Result<(), Failure> {
     let mode: ReplayMode = a.mode.parse().map_err(failed)?;
     let (format, read) = reading(&a.input)?;
     let trace = Intake::new(&a.file, &read).map_err(failed)?;
-    let usual = Usual::one(&a.bench);
+    let usual = Usual::single_device(&a.bench);
     setups::memory(&a.bench, &usual, quiet)?;
     // Opens the trace once before any run, so that errors of the file are reported once.
     trace.one_volume(format, &read, CHOOSE).map_err(failed)?;
@@ -61,7 +61,7 @@ pub fn run(a: &Replay, quiet: bool) -> Result<(), Failure> {
     let check = mode.check(reader.format(), reader.name());
     check.map_err(|e| Failure::input(e.to_string()))?;
     let workloads = [workload(a, &trace)?];
-    let runs = setups::of(&a.bench, &usual, "", &workloads, &[])?;
+    let runs = setups::all_runs(&a.bench, &usual, "", &workloads, &[])?;
     let title = format!(
         "{}, a {} trace, replayed {}",
         trace.name(),

@@ -71,7 +71,7 @@ fn facts(environment: &Environment) -> Facts {
 }
 
 /// Returns the default path of the page: next to the folder, with the folder's name.
-fn beside(folder: &Path) -> PathBuf {
+fn default_path(folder: &Path) -> PathBuf {
     let name = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     name.with_extension("html")
 }
@@ -268,7 +268,7 @@ pub fn report(a: &Report, quiet: bool) -> Result<(), Failure> {
     let own = match (to, markdown || a.json || a.details) {
         (Some(to), _) => Some(to.to_owned()),
         (None, true) => None,
-        (None, false) => Some(beside(&a.results)),
+        (None, false) => Some(default_path(&a.results)),
     };
     Out::check(own.as_deref())?;
     let all = all_of(a)?;
@@ -297,7 +297,7 @@ pub fn report(a: &Report, quiet: bool) -> Result<(), Failure> {
     if !results.about.name.is_empty() && results.about.source == "experiment" {
         facts.again = "seekwell compare experiment.toml".to_owned();
     }
-    let own = own.unwrap_or_else(|| beside(&a.results));
+    let own = own.unwrap_or_else(|| default_path(&a.results));
     let (mut details, mut scenes) = (Vec::new(), Scenes::default());
     for (n, one) in all.iter().enumerate().filter(|(_, o)| o.path.is_dir()) {
         let look = Look {

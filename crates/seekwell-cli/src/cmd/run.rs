@@ -83,14 +83,14 @@ fn early(stopped: &[String]) -> Result<(), Failure> {
 
 fn simulated(a: &Run, asked: &Asked, events: Events, quiet: bool) -> Result<(), Failure> {
     let (b, plan) = (&a.bench, &asked.plan);
-    let usual = Usual::one(b);
+    let usual = Usual::single_device(b);
     setups::memory(b, &usual, quiet)?;
     let workloads = std::slice::from_ref(&asked.spec);
     let mut machine = setups::with_cgroups(&a.machine, &a.cgroup);
     if let Some(s) = a.limit {
         machine += &format!(",limit={s}");
     }
-    let runs = setups::of(b, &usual, &machine, workloads, &a.beside)?;
+    let runs = setups::all_runs(b, &usual, &machine, workloads, &a.beside)?;
     let names = [plan.label().to_owned()];
     let simulator = Simulator {
         trace: None,
@@ -172,7 +172,7 @@ fn measured(out: &mut Out, records: &[Record]) -> Result<(), Failure> {
     out.text(&report::metrics(records, columns()))?;
     out.text(&report::operations(records, columns()))?;
     out.text(&report::tasks(records, columns()))?;
-    out.text(&report::beside(records, columns()))?;
+    out.text(&report::background_tables(records, columns()))?;
     out.text(&report::marks(records, width()))
 }
 

@@ -28,7 +28,7 @@ fn behind(a: &Serve, device: AnyDevice) -> Result<(Served, bool), Failure> {
     };
     let setup = Setup {
         nr_requests: a.nr_requests,
-        ..setups::one(&a.device, scheduler, a.seed)?
+        ..setups::single_setup(&a.device, scheduler, a.seed)?
     };
     let wrong = |e: seekwell_sim::SetupError| Failure::input(e.to_string());
     setup.validate().map_err(wrong)?;

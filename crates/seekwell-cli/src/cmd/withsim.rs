@@ -54,7 +54,7 @@ fn experiment(e: &Experiment, device: &str) -> Result<(Experiment, Vec<usize>), 
         };
         design.schedulers.push(Level {
             name: Some(t.label.clone()),
-            ..Level::of(spec)
+            ..Level::unnamed(spec)
         });
     }
     let mut of = Vec::new();
@@ -96,7 +96,7 @@ enum Known {
 }
 
 impl Known {
-    fn of(c: &CellAnalysis, one: usize, other: usize) -> Known {
+    fn compare(c: &CellAnalysis, one: usize, other: usize) -> Known {
         if c.beats(one, other) {
             Known::Ahead
         } else if c.beats(other, one) {
@@ -207,7 +207,10 @@ impl Twin {
                     other: than.clone(),
                     real: a.0,
                     simulated: b.0,
-                    known: (Known::of(real, one, other), Known::of(sim, at, to)),
+                    known: (
+                        Known::compare(real, one, other),
+                        Known::compare(sim, at, to),
+                    ),
                 });
             }
         }

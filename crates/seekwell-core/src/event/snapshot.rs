@@ -87,7 +87,7 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// Returns the snapshot of a member with its requests.
-    pub fn of(now: Instant, q: MemberId, rqs: &Requests, iocs: &Contexts) -> Self {
+    pub fn take(now: Instant, q: MemberId, rqs: &Requests, iocs: &Contexts) -> Self {
         let one = |(i, r): (RqId, &Request)| {
             let flight = r.state == State::InFlight;
             Held {

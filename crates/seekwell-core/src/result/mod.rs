@@ -320,7 +320,7 @@ pub struct Carried {
 
 /// Results of a program next to the measured program, while the clock of the measured program ran.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct BesidePart {
+pub struct BackgroundPart {
     /// Path of the program's first task: "beside/streams".
     pub name: String,
     /// Workload of the program.
@@ -449,7 +449,7 @@ pub struct Record {
     pub tasks: Vec<TaskPart>,
     /// Results of the programs next to the workload, in the order of the specification.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub beside: Vec<BesidePart>,
+    pub beside: Vec<BackgroundPart>,
     /// Kinds of tasks in which some tasks were starved by others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub starved: Vec<Starved>,
@@ -521,7 +521,7 @@ impl Record {
     pub fn count_second(&mut self, write: bool, bytes: u64, asked: Instant, done: Instant) {
         let ns = done.since(asked).0;
         let at_s = done.since_start() / NSEC_PER_SEC;
-        let Some(sec) = Second::of(&mut self.seconds, at_s) else {
+        let Some(sec) = Second::entry(&mut self.seconds, at_s) else {
             return;
         };
         if write {

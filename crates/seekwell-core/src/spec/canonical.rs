@@ -108,6 +108,6 @@ impl RunSpec {
     /// # Errors
     /// A seed above 2^63 - 1, which TOML cannot represent.
     pub fn to_toml(&self) -> Result<String, SpecErrors> {
-        toml::to_string(self).map_err(|e| SpecErrors::one("", e.to_string()))
+        toml::to_string(self).map_err(|e| SpecErrors::single("", e.to_string()))
     }
 }

@@ -32,7 +32,7 @@ pub struct SpecErrors(pub Vec<SpecError>);
 
 impl SpecErrors {
     /// Returns a list with one fault.
-    pub fn one(field: impl Into<String>, what: impl Into<String>) -> Self {
+    pub fn single(field: impl Into<String>, what: impl Into<String>) -> Self {
         let mut all = SpecErrors::default();
         all.push(field, what);
         all

@@ -9,13 +9,13 @@
 //!
 //! No field is a floating-point number, so that equal values have equal bytes.
 
-mod beside;
+mod background;
 mod canonical;
 mod error;
 mod machine;
 mod read;
 
-pub use beside::{BesideSpec, MAX_BESIDE};
+pub use background::{BackgroundSpec, MAX_BACKGROUND};
 pub use canonical::content_hash;
 pub use error::{SpecError, SpecErrors};
 pub use machine::{
@@ -78,10 +78,10 @@ pub struct RunSpec {
     pub machine: Option<MachineSpec>,
     /// The measured workload.
     pub workload: WorkloadSpec,
-    /// Programs that run next to the workload on the same machine, at most [`MAX_BESIDE`]. They
+    /// Programs that run next to the workload on the same machine, at most [`MAX_BACKGROUND`]. They
     /// start and end with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub beside: Vec<BesideSpec>,
+    pub beside: Vec<BackgroundSpec>,
     /// Seed of all random streams.
     #[serde(default = "first_seed")]
     pub seed: u64,

@@ -1,7 +1,7 @@
 //! Reads a specification. All unknown fields and all values of a wrong type are reported together.
 
 use super::{
-    BesideSpec, DeviceSpec, MachineSpec, QueueSpec, RunSpec, SPEC_VERSION, SchedulerSpec,
+    BackgroundSpec, DeviceSpec, MachineSpec, QueueSpec, RunSpec, SPEC_VERSION, SchedulerSpec,
     SpecErrors, WorkloadSpec,
 };
 use serde::de::DeserializeOwned;
@@ -158,7 +158,7 @@ fn workload(path: &str, map: &mut Map<String, Value>, errors: &mut SpecErrors) {
 }
 
 /// Reads the programs next to the measured program: a list of tables with one workload each.
-fn beside(value: Value, errors: &mut SpecErrors) -> Vec<BesideSpec> {
+fn read_background(value: Value, errors: &mut SpecErrors) -> Vec<BackgroundSpec> {
     let Value::Array(list) = value else {
         errors.push("beside", "is a list of tables, each with a workload");
         return Vec::new();
@@ -176,7 +176,7 @@ fn beside(value: Value, errors: &mut SpecErrors) -> Vec<BesideSpec> {
                 workload(&format!("{path}.workload"), inner, errors);
             }
         }
-        all.extend(part::<BesideSpec>(&path, value, errors));
+        all.extend(part::<BackgroundSpec>(&path, value, errors));
     }
     all
 }
@@ -189,7 +189,7 @@ impl RunSpec {
     pub fn from_json(text: &str) -> Result<RunSpec, SpecErrors> {
         match serde_json::from_str(text) {
             Ok(value) => RunSpec::from_value(value),
-            Err(e) => Err(SpecErrors::one("", e.to_string())),
+            Err(e) => Err(SpecErrors::single("", e.to_string())),
         }
     }
     /// Reads TOML.
@@ -199,7 +199,7 @@ impl RunSpec {
     pub fn from_toml(text: &str) -> Result<RunSpec, SpecErrors> {
         match toml::from_str::<Value>(text) {
             Ok(value) => RunSpec::from_value(value),
-            Err(e) => Err(SpecErrors::one("", e.to_string().trim_end())),
+            Err(e) => Err(SpecErrors::single("", e.to_string().trim_end())),
         }
     }
     /// Reads a value that is already parsed.
@@ -208,7 +208,7 @@ impl RunSpec {
     /// All unknown fields and wrong values.
     pub fn from_value(value: Value) -> Result<RunSpec, SpecErrors> {
         let Value::Object(mut top) = value else {
-            return Err(SpecErrors::one(
+            return Err(SpecErrors::single(
                 "",
                 "a run is a table of device, scheduler, workload ...",
             ));
@@ -219,7 +219,7 @@ impl RunSpec {
         if let Some(version) = top.get("version").and_then(Value::as_u64)
             && version != u64::from(SPEC_VERSION)
         {
-            return Err(SpecErrors::one(
+            return Err(SpecErrors::single(
                 "version",
                 format!("this Seekwell reads version {SPEC_VERSION}, not {version}"),
             ));
@@ -244,7 +244,7 @@ impl RunSpec {
         let queue = optional("queue", e).and_then(|v| part::<QueueSpec>("queue", v, e));
         let machine = optional("machine", e).and_then(|v| part::<MachineSpec>("machine", v, e));
         let mut simple = |path: &str| top.remove(path).filter(|v| !v.is_null());
-        let beside = simple("beside").map(|v| beside(v, e));
+        let beside = simple("beside").map(|v| read_background(v, e));
         let substrate = simple("substrate").and_then(|v| part("substrate", v, e));
         let seed = simple("seed").and_then(|v| part("seed", v, e));
         let repeat = simple("repeat").and_then(|v| part("repeat", v, e));

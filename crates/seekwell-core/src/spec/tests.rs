@@ -52,14 +52,14 @@ fn full(workload: WorkloadSpec) -> RunSpec {
             without: ["plugging".to_owned()].into(),
         }),
         beside: vec![
-            BesideSpec {
+            BackgroundSpec {
                 again: true,
                 workload: WorkloadSpec::Script {
                     name: "streams".into(),
                     params: map(&[("streams", "2")]),
                 },
             },
-            BesideSpec::once(WorkloadSpec::Fio {
+            BackgroundSpec::once(WorkloadSpec::Fio {
                 file: "b.fio".into(),
                 text: "[j]\nrw=write\n".into(),
                 includes: BTreeMap::new(),

@@ -109,7 +109,7 @@ fn what_is_no_file_stays_what_it_is() {
     assert_eq!(reader.join().expect("no panic"), "through");
     put(Path::new("/dev/null"), "nothing").expect("swallowed");
     let null = fs::metadata("/dev/null").expect("there");
-    assert_eq!(Kind::of(&null), Kind::CharDevice);
+    assert_eq!(Kind::from_metadata(&null), Kind::CharDevice);
     assert_eq!(names(dir.path()), ["pipe"]);
 }
 

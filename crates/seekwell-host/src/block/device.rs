@@ -192,7 +192,7 @@ impl Device {
         let uuid = r.label("dm/uuid");
         let mut d = Device {
             name: clean(name),
-            kind: Kind::of(name, &real, uuid.as_deref()),
+            kind: Kind::detect(name, &real, uuid.as_deref()),
             size_bytes: sectors(&mut r),
             removable: r.flag("removable").unwrap_or_default(),
             read_only: r.flag("ro").unwrap_or_default(),
@@ -325,7 +325,7 @@ impl Device {
     }
 
     /// Returns a short description, for example `SATA HDD`, `NVMe SSD`, `LVM` or `md RAID raid1`.
-    pub fn what(&self) -> String {
+    pub fn description(&self) -> String {
         let word = self.kind.word();
         match (self.kind, self.rotational, &self.label) {
             (Kind::Md, _, Some(level)) => format!("md {level}"),

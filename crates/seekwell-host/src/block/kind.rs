@@ -93,7 +93,7 @@ const BY_NAME: &[(&str, Kind)] = &[
 impl Kind {
     /// Returns the kind of a device from its name, the canonical path of its directory, and its
     /// UUID if it is a dm device.
-    pub fn of(name: &str, dir: &Path, dm_uuid: Option<&str>) -> Kind {
+    pub fn detect(name: &str, dir: &Path, dm_uuid: Option<&str>) -> Kind {
         if name.starts_with("nvme") {
             return Kind::of_nvme(name, dir);
         }
@@ -273,7 +273,11 @@ mod tests {
             ("", "", None, Kind::Other),
         ];
         for (name, dir, uuid, kind) in rows {
-            assert_eq!(Kind::of(name, Path::new(dir), uuid), kind, "{name} {dir}");
+            assert_eq!(
+                Kind::detect(name, Path::new(dir), uuid),
+                kind,
+                "{name} {dir}"
+            );
         }
     }
 }

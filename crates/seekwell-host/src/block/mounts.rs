@@ -78,7 +78,7 @@ pub fn split(text: &str, by: char) -> Vec<String> {
 
 /// Returns the mount of a path: the mount whose mount point is the longest prefix of the path. Of
 /// two mounts on the same point, the later mount hides the earlier.
-pub fn of<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
+pub fn mount_of<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
     mounts
         .iter()
         .filter(|m| path.starts_with(&m.point))

@@ -117,7 +117,7 @@ fn server(name: &str) -> MadeUp {
     t
 }
 
-fn told(m: &Machine, path: &str) -> Under {
+fn layers_of(m: &Machine, path: &str) -> Under {
     m.under(Path::new(path)).expect("there")
 }
 
@@ -133,7 +133,7 @@ fn devices_are_as_people_see_them() {
     let m = t.machine();
     let get = |name: &str| m.device(name).expect(name);
     let n = get("nvme0n1");
-    assert_eq!(n.what(), "NVMe SSD");
+    assert_eq!(n.description(), "NVMe SSD");
     assert_eq!(n.model.as_deref(), Some("Samsung SSD 990 PRO 2TB"));
     assert_eq!(n.serial.as_deref(), Some("S7DNNJ0W"));
     assert_eq!((n.hw_queues, n.depth), (Some(8), Some(1023)));
@@ -141,7 +141,7 @@ fn devices_are_as_people_see_them() {
     assert_eq!(n.write_cache.as_deref(), Some("write back"));
     assert!(n.trouble.is_empty() && n.wbt_lat_usec.is_none());
     let (a, b) = (get("sda"), get("sdb"));
-    assert_eq!((a.what().as_str(), a.depth), ("SATA HDD", Some(32)));
+    assert_eq!((a.description().as_str(), a.depth), ("SATA HDD", Some(32)));
     assert_eq!(a.serial.as_deref(), Some("WD-WCC4E0001"), "page 80");
     assert_eq!(b.serial.as_deref(), Some("WD-WCC4E0002"), "udev");
     assert_eq!(a.tunables["fifo_batch"], "16");
@@ -152,10 +152,10 @@ fn devices_are_as_people_see_them() {
         [Path::new("/data")],
         "its second device"
     );
-    assert_eq!(get("sdc").what(), "USB HDD");
+    assert_eq!(get("sdc").description(), "USB HDD");
     assert!(get("sdc").removable && get("sdd").is_zoned() && !n.is_zoned());
     assert_eq!(get("vda").serial.as_deref(), Some("disk-1"));
-    assert_eq!(get("md0").what(), "md raid1");
+    assert_eq!(get("md0").description(), "md raid1");
     assert_eq!(get("dm-1").mounts, [Path::new("/srv")]);
     assert_eq!(get("nvme1n1").below, ["nvme1c1n1", "nvme1c2n1"]);
     assert!(get("nvme1c1n1").hidden && get("zram0").swap);
@@ -167,7 +167,7 @@ fn devices_are_as_people_see_them() {
 #[test]
 fn encryption_over_lvm_over_a_mirror_over_parts_is_told_to_its_disks() {
     let t = server("stack");
-    let u = told(&t.machine(), "/srv/pg");
+    let u = layers_of(&t.machine(), "/srv/pg");
     assert_eq!(
         shape(&u),
         "0xfs 1dm-1 2dm-0 3md0 4sda1 5sda 4sdb1 5sdb",
@@ -184,7 +184,7 @@ fn encryption_over_lvm_over_a_mirror_over_parts_is_told_to_its_disks() {
     );
     assert_eq!(u.mount_point.as_deref(), Some(Path::new("/srv")));
     t.queue("sdb", "scheduler", "[none] bfq");
-    let u = told(&t.machine(), "/srv");
+    let u = layers_of(&t.machine(), "/srv");
     assert!(
         u.verdict
             .contains("not alike: sda (mq-deadline), sdb (`none`)"),
@@ -196,17 +196,17 @@ fn encryption_over_lvm_over_a_mirror_over_parts_is_told_to_its_disks() {
 fn file_systems_over_several_and_none_are_told() {
     let t = server("fs");
     let m = t.machine();
-    let u = told(&m, "/data");
+    let u = layers_of(&m, "/data");
     assert_eq!(shape(&u), "0btrfs 1sda2 2sda 1sdb2 2sdb");
     assert!(u.steps[0].says.ends_with("over 2 devices"), "{u:?}");
-    let u = told(&m, "/nfs");
+    let u = layers_of(&m, "/nfs");
     assert!(
         u.deciding.is_empty() && u.verdict.contains("on another machine"),
         "{u:?}"
     );
-    let u = told(&m, "/run/lock");
+    let u = layers_of(&m, "/run/lock");
     assert!(u.verdict.contains("in memory"), "{u:?}");
-    let u = told(&m, "/merged");
+    let u = layers_of(&m, "/merged");
     assert_eq!(
         shape(&u),
         "0overlay 1btrfs 2sda2 3sda 2sdb2 3sdb 1xfs 2dm-1 3dm-0 4md0 5sda1 6sda 5sdb1 6sdb 1?"
@@ -223,11 +223,11 @@ fn file_systems_over_several_and_none_are_told() {
 fn multipath_of_both_kinds_says_which_queue_decides() {
     let t = server("multipath");
     let m = t.machine();
-    let u = told(&m, "/mp");
+    let u = layers_of(&m, "/mp");
     assert_eq!(shape(&u), "0xfs 1nvme1n1 2nvme1c1n1 2nvme1c2n1");
     assert_eq!(u.deciding, ["nvme1c1n1", "nvme1c2n1"], "{u:#?}");
     assert!(u.steps[1].says.contains("a bare `none`"), "{u:#?}");
-    let u = told(&m, "/san");
+    let u = layers_of(&m, "/san");
     assert_eq!(shape(&u), "0xfs 1dm-2 2sde 2sdf");
     assert_eq!(u.deciding, ["dm-2"]);
     assert_eq!(u.steps[2].acts, Acts::Bypassed);
@@ -238,7 +238,7 @@ fn multipath_of_both_kinds_says_which_queue_decides() {
 fn a_loop_device_schedules_and_the_disk_below_once_more() {
     let t = server("loop");
     let m = t.machine();
-    let u = told(&m, "/img");
+    let u = layers_of(&m, "/img");
     assert_eq!(shape(&u), "0ext4 1loop3 2ext4 3nvme0n1");
     assert_eq!(
         (&u.deciding[..], &u.again[..]),
@@ -263,7 +263,11 @@ fn devices_are_found_by_name_node_and_label() {
         ("/dev/mapper/vg-pg", "dm-1"),
         ("nvme1c1n1", "nvme1c1n1"),
     ] {
-        assert_eq!(told(&m, asked).device.as_deref(), Some(name), "{asked}");
+        assert_eq!(
+            layers_of(&m, asked).device.as_deref(),
+            Some(name),
+            "{asked}"
+        );
     }
     let wrong = |asked: &str| m.under(Path::new(asked)).expect_err("no").to_string();
     assert!(wrong("sdz").contains("no such device"), "{}", wrong("sdz"));
@@ -301,12 +305,12 @@ fn a_phone_is_read() {
         "1 1 0:1 / / ro - rootfs rootfs ro\n2 1 179:28 / /data rw - ext4 /dev/block/mmcblk0p28 rw\n",
     );
     let m = t.machine();
-    let u = told(&m, "/data/app");
+    let u = layers_of(&m, "/data/app");
     assert_eq!(shape(&u), "0ext4 1mmcblk0p28 2mmcblk0");
     let d = m.device("mmcblk0").expect("there");
     assert_eq!(d.scheduler.offered(), ["noop", "deadline", "row", "cfq"]);
     assert_eq!(
-        (d.what().as_str(), d.model.as_deref()),
+        (d.description().as_str(), d.model.as_deref()),
         ("eMMC/SD", Some("MMC16G"))
     );
     assert_eq!(
@@ -361,13 +365,13 @@ fn what_nobody_should_have_is_told_and_does_no_harm() {
         assert!(trouble.contains(part), "{part}: {trouble}");
     }
     assert_eq!((d.size_bytes, d.nr_requests), (None, None));
-    let u = told(&m, "/sys");
+    let u = layers_of(&m, "/sys");
     assert_eq!(shape(&u), "0ext4 1dm-0 2dm-1 3dm-0 3dm-1 2gone");
     assert_eq!(
         u.verdict,
         "No scheduler can act here: these devices have none."
     );
-    let u = told(&m, "loop0");
+    let u = layers_of(&m, "loop0");
     assert!(u.steps.iter().all(|s| !s.says.contains('\x1b')), "{u:?}");
     assert!(m.under(Path::new("/out")).is_err());
     assert!(m.device("dm-9").is_none());
@@ -378,7 +382,7 @@ fn an_empty_machine_is_empty() {
     let t = MadeUp::new("empty");
     let m = t.machine();
     assert!(m.devices.is_empty() && m.under(Path::new("sda")).is_err());
-    let u = told(&m, "/");
+    let u = layers_of(&m, "/");
     assert!(
         u.verdict.contains("the mount table does not contain it"),
         "{u:?}"
@@ -394,7 +398,7 @@ fn depth_and_width_end() {
         let below: Vec<&str> = below.iter().map(|b| &**b).collect();
         t.bio(&format!("dm-{n}"), &format!("253:{n}"), &below);
     }
-    let u = told(&t.machine(), "dm-0");
+    let u = layers_of(&t.machine(), "dm-0");
     assert!(u.steps.len() <= 500, "{}", u.steps.len());
 }
 

@@ -293,7 +293,7 @@ impl Machine {
         {
             return Some(m);
         }
-        mounts::of(&self.mounts, path)
+        mounts::mount_of(&self.mounts, path)
     }
 
     /// Adds the layers of a mount. `why` describes which part of the mount is used, if only a part
@@ -483,7 +483,7 @@ impl Machine {
 
 /// Describes a device and its effect on requests.
 fn words(d: &Device, bypassed: bool) -> String {
-    let mut text = d.what();
+    let mut text = d.description();
     if let Some(label) = d.label.as_ref().filter(|_| d.kind != Kind::Md) {
         text += &format!(" {label}");
     }

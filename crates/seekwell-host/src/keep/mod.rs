@@ -145,7 +145,7 @@ impl Wanted<'_> {
     }
 
     /// Describes the device for a comment in the file. The name of the model may contain any text.
-    fn said(&self) -> String {
+    fn describe(&self) -> String {
         let what = self.device.model.as_deref();
         let what = what.unwrap_or(self.device.kind.word());
         let what: String = what.chars().filter(|c| !c.is_control()).collect();

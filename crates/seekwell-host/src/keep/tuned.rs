@@ -44,7 +44,7 @@ pub fn profile(w: &Wanted<'_>, base: Option<&str>) -> Result<Kept, KeepError> {
     let slug = w.slug()?;
     let mut text = format!(
         "# {}. The scheduler it is to have.\n[main]\nsummary=Scheduler of one disk, by seekwell\n",
-        w.said()
+        w.describe()
     );
     if let Some(base) = base {
         text += &format!("include={}\n", word(base)?);

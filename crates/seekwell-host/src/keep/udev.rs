@@ -48,7 +48,7 @@ pub fn rule(w: &Wanted<'_>, behind: &str) -> Result<Kept, KeepError> {
          ATTR{{queue/zoned}}==\"host-*\", {older}GOTO=\"seekwell_end\"\n\
          {key}==\"{value}\", {}\n\
          LABEL=\"seekwell_end\"\n",
-        w.said(),
+        w.describe(),
         set.join(", "),
     );
     let slug = w.slug()?;

@@ -50,7 +50,7 @@ impl Threads {
                 }
                 let mut cell = cells[i].lock().unwrap_or_else(PoisonError::into_inner);
                 let sent = now();
-                let r = one(file, io, cell.0.as_mut(), &mut own);
+                let r = do_io(file, io, cell.0.as_mut(), &mut own);
                 cell.1 = Timed { sent, done: now() };
                 if let Err(e) = r {
                     next.store(ios.len(), Ordering::Relaxed);
@@ -71,7 +71,12 @@ impl Threads {
     }
 }
 
-fn one(file: &File, io: &Io, contents: Option<&mut Aligned>, own: &mut Aligned) -> io::Result<()> {
+fn do_io(
+    file: &File,
+    io: &Io,
+    contents: Option<&mut Aligned>,
+    own: &mut Aligned,
+) -> io::Result<()> {
     let at = io.lba * 512;
     match (io.what, contents) {
         (What::Write, Some(b)) => file.write_all_at(b.room(bytes(io)), at),

@@ -106,7 +106,7 @@ fn number(text: &str) -> Option<f64> {
 mod tests {
     use super::*;
 
-    fn of(regex: &str) -> MetricOf {
+    fn metric_of(regex: &str) -> MetricOf {
         MetricOf {
             regex: Some(regex.to_owned()),
             ..MetricOf::duration()
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn the_last_match_counts_and_signs_of_thousands_do_not() {
-        let m = of("^tps = ([0-9.,k]+)");
+        let m = metric_of("^tps = ([0-9.,k]+)");
         assert_eq!(
             m.find("tps = 1\ntps = 1,234.5 (x)\n tps = 9", 0.0),
             Some(1234.5)
@@ -128,12 +128,12 @@ mod tests {
     #[test]
     fn what_finds_nothing_ever_is_refused() {
         assert!(
-            of("tps = [0-9]+")
+            metric_of("tps = [0-9]+")
                 .check()
                 .expect_err("no group")
                 .contains("parentheses")
         );
-        assert!(of("(").check().is_err());
-        assert!(of("([0-9]+)").check().is_ok());
+        assert!(metric_of("(").check().is_err());
+        assert!(metric_of("([0-9]+)").check().is_ok());
     }
 }

@@ -6,7 +6,7 @@
 //! it belongs to the current user and no other user could have written it.
 
 use super::settings::{Queue, Settings};
-use super::{SwitchError, said};
+use super::{SwitchError, printable};
 use crate::block::{Device, Tree};
 use crate::place::ours;
 use serde::{Deserialize, Serialize};
@@ -415,7 +415,7 @@ impl Record {
         let found = Found::Restored {
             device,
             scheduler: self.entry.before.scheduler.clone(),
-            words: said(&self.entry.words),
+            words: printable(&self.entry.words),
         };
         self.forget()?;
         Ok(found)

@@ -140,7 +140,7 @@ pub struct Change {
 
 impl Change {
     /// Returns the settings that changed although they were not requested.
-    pub fn beside(&self) -> Vec<settings::Difference> {
+    pub fn side_effects(&self) -> Vec<settings::Difference> {
         let mut all = differences(&self.before, &self.after);
         all.retain(|d| d.name != "scheduler" && !self.asked.contains(&d.name));
         all
@@ -300,7 +300,7 @@ impl Drop for Switched {
 }
 
 /// Returns text from a record that is safe to print.
-fn said(words: &str) -> String {
+fn printable(words: &str) -> String {
     crate::block::clean(words)
 }
 

@@ -281,7 +281,7 @@ fn the_way_back_names_what_would_not_come_by_itself() {
         c.back(),
         ("mq-deadline".into(), vec![pair("fifo_batch", "4")])
     );
-    let beside: Vec<String> = c.beside().into_iter().map(|d| d.name).collect();
+    let beside: Vec<String> = c.side_effects().into_iter().map(|d| d.name).collect();
     assert_eq!(beside, ["wbt_lat_usec"]);
     let none = settings(
         "none",

@@ -80,7 +80,7 @@ fn rows(results: &Results, index: usize, runs: &[&Run]) -> Vec<CellAnalysis> {
     let metrics: Vec<&MetricInfo> = std::iter::once(&cell.primary).chain(others).collect();
     let mut rows: Vec<CellAnalysis> = metrics
         .iter()
-        .map(|metric| one(results, index, metric, &table))
+        .map(|metric| analyse_cell(results, index, metric, &table))
         .collect();
     for (row, of) in rows.iter_mut().enumerate() {
         (of.row, of.rows) = (row, metrics.len());
@@ -92,7 +92,12 @@ fn rows(results: &Results, index: usize, runs: &[&Run]) -> Vec<CellAnalysis> {
     rows
 }
 
-fn one(results: &Results, index: usize, metric: &MetricInfo, table: &Table<'_>) -> CellAnalysis {
+fn analyse_cell(
+    results: &Results,
+    index: usize,
+    metric: &MetricInfo,
+    table: &Table<'_>,
+) -> CellAnalysis {
     let cell = &results.cells[index];
     let treatments = &cell.treatments;
     // Only the first row can make the stopping rule stop a cell, so only its intervals are

@@ -326,7 +326,7 @@ impl Comparison {
     pub(super) fn judge(&mut self, of: &Judge<'_>, level: f64) {
         let Some(mean) = self.mean else {
             // If no block contains both treatments, there is nothing to compare.
-            self.words = super::words::of(self, of);
+            self.words = super::words::describe_comparison(self, of);
             return;
         };
         let mu = self.mu(of.margin, level);
@@ -373,7 +373,7 @@ impl Comparison {
         if self.unbelieved() && self.step_added == 0.0 && self.n > 1 {
             self.blocks_needed = Some(stats::IDENTICAL_BLOCKS);
         }
-        self.words = super::words::of(self, of);
+        self.words = super::words::describe_comparison(self, of);
     }
 }
 

@@ -189,7 +189,7 @@ pub(super) fn groups(cells: &[CellAnalysis], results: &Results, weights: &Weight
     for (group, sides) in groups.iter_mut().zip(&sides) {
         // The rows of a cell divide the weight of the cell among them.
         if !weights.is_empty() || group.cells.iter().any(|i| cells[*i].rows > 1) {
-            let own = |i: &usize| weights.of(&cells[*i]) / cells[*i].rows.max(1) as f64;
+            let own = |i: &usize| weights.weight(&cells[*i]) / cells[*i].rows.max(1) as f64;
             group.weights = group.cells.iter().map(own).collect();
         }
         scored(group, sides, cells, results);

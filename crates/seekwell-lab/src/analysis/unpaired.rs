@@ -72,7 +72,7 @@ impl Comparison {
     pub(super) fn summaries(a: &Summary, b: &Summary, metric: &MetricInfo) -> Self {
         let (x, y) = (plain(a), plain(b));
         let w = stats::welch_summary(&x, &y);
-        let worst = Worst::of(a, b);
+        let worst = Worst::between(a, b);
         // If both published errors are 0, the true errors are at most half a unit of their last
         // digit.
         let zero = w.se == Some(0.0);
@@ -143,7 +143,7 @@ struct Worst {
 
 impl Worst {
     /// Returns `None` if the number of digits is not known, or if no errors were published.
-    fn of(a: &Summary, b: &Summary) -> Option<Self> {
+    fn between(a: &Summary, b: &Summary) -> Option<Self> {
         let raised = |s: &Summary| {
             let half = s.error_step? / 2.0;
             let raised = stats::Summary {

@@ -22,7 +22,7 @@ impl Weights {
     }
     /// Returns the weight of a cell. The name of a workload can be given with or without its
     /// parameters.
-    pub fn of(&self, cell: &CellAnalysis) -> f64 {
+    pub fn weight(&self, cell: &CellAnalysis) -> f64 {
         let plain = cell.workload.split([':', ' ', '[']).next();
         let names = [Some(&*cell.name), Some(&*cell.workload), plain];
         let own = names.into_iter().flatten().find_map(|n| self.named.get(n));

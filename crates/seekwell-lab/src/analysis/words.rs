@@ -162,7 +162,7 @@ pub fn round(n: u32) -> u32 {
     }
 }
 
-pub(super) fn of(c: &Comparison, judge: &Judge<'_>) -> String {
+pub(super) fn describe_comparison(c: &Comparison, judge: &Judge<'_>) -> String {
     let said = verdict(c, judge);
     match c.lost_to_rounding(judge.alpha) {
         true => format!("{said}; significant except for the rounding of the published digits"),

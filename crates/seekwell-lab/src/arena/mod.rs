@@ -30,7 +30,7 @@ use std::sync::{Mutex, PoisonError};
 pub fn usual(schedulers: &[String]) -> &'static Usual {
     let first = schedulers.first().map_or("", String::as_str);
     let found = words::named(first.split(':').next().unwrap_or(first));
-    found.map_or(&TODAY, |f| Usual::of(f.info.layer))
+    found.map_or(&TODAY, |f| Usual::for_layer(f.info.layer))
 }
 
 /// The conditions of a comparison.

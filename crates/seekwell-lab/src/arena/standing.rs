@@ -35,7 +35,7 @@ pub struct Mean {
 }
 
 impl Mean {
-    fn of(logs: &[f64]) -> Option<Self> {
+    fn from_logarithms(logs: &[f64]) -> Option<Self> {
         let all: Vec<Option<f64>> = logs.iter().copied().map(Some).collect();
         let d = describe(&all);
         let factor = |x: f64| stored(libm::exp(x));
@@ -141,7 +141,7 @@ pub fn standing(experiment: &Experiment, all: &BTreeMap<RunKey, Figures>) -> Sta
         .enumerate()
         .map(|(t, treatment)| Place {
             scheduler: treatment.label.clone(),
-            means: [0, 1, 2].map(|f| Mean::of(&distances[f][t])),
+            means: [0, 1, 2].map(|f| Mean::from_logarithms(&distances[f][t])),
             front: false,
         })
         .collect();
@@ -157,7 +157,7 @@ pub fn standing(experiment: &Experiment, all: &BTreeMap<RunKey, Figures>) -> Sta
                 figure,
                 rival: experiment.treatments[rival].label.clone(),
                 seeds: logs.len(),
-                mean: Mean::of(&logs).unwrap_or(Mean {
+                mean: Mean::from_logarithms(&logs).unwrap_or(Mean {
                     factor: 1.0,
                     interval95: None,
                 }),

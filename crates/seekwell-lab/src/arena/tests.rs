@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn of(schedulers: &[&str], devices: &[&str]) -> Experiment {
+fn experiment_with(schedulers: &[&str], devices: &[&str]) -> Experiment {
     let schedulers: Vec<String> = schedulers.iter().map(|s| (*s).to_owned()).collect();
     let work = ["fs-mark:files=2"];
     let on = Met {
@@ -37,7 +37,7 @@ fn figures(each: &[[f64; 3]]) -> BTreeMap<RunKey, Figures> {
 
 #[test]
 fn who_is_beaten_in_all_is_not_on_the_front() {
-    let e = of(&["noop", "cfq", "deadline"], &["hdd:hitachi-7k200"]);
+    let e = experiment_with(&["noop", "cfq", "deadline"], &["hdd:hitachi-7k200"]);
     let all = figures(&[[0.0, 0.0, 0.0], [0.1, 0.1, 0.1], [0.2, -0.3, 0.0]]);
     let s = standing(&e, &all);
     let front: Vec<bool> = s.places.iter().map(|p| p.front).collect();
@@ -52,7 +52,7 @@ fn who_is_beaten_in_all_is_not_on_the_front() {
 
 #[test]
 fn it_is_told_where_it_is_furthest_behind_and_whom() {
-    let e = of(&["noop", "cfq", "deadline"], &["hdd:hitachi-7k200"]);
+    let e = experiment_with(&["noop", "cfq", "deadline"], &["hdd:hitachi-7k200"]);
     let all = figures(&[[0.0, 0.0, 0.5], [0.1, 0.7, 0.1], [0.2, -0.3, 0.0]]);
     let s = standing(&e, &all);
     let told: Vec<(Figure, &str)> = s
@@ -69,7 +69,7 @@ fn it_is_told_where_it_is_furthest_behind_and_whom() {
 
 #[test]
 fn what_may_be_chance_is_not_told() {
-    let e = of(&["noop", "cfq"], &["hdd:hitachi-7k200"]);
+    let e = experiment_with(&["noop", "cfq"], &["hdd:hitachi-7k200"]);
     let mut all = BTreeMap::new();
     for (block, his) in [0.5, -0.4, 0.1].into_iter().enumerate() {
         let block = block as u32;
@@ -84,7 +84,7 @@ fn what_may_be_chance_is_not_told() {
 /// A scheduler that ignores seek distance is behind on a disk, and the arena reports this.
 #[test]
 fn the_runner_keeps_the_figures_of_every_run() {
-    let e = of(&["noop", "deadline"], &["hdd:hitachi-7k200"]);
+    let e = experiment_with(&["noop", "deadline"], &["hdd:hitachi-7k200"]);
     let arena = Arena::default();
     let mut store = crate::conduct::Memory::default();
     let done = crate::conduct::conduct(&e, &arena, &mut store, &crate::conduct::How::default());

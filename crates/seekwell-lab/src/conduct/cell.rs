@@ -128,7 +128,7 @@ impl State {
         let first = pending.iter().filter(|p| p.1.key.block == 0);
         let first: Vec<&Pace> = first.filter_map(|p| p.1.pace.as_ref()).collect();
         if !first.is_empty() {
-            self.warm_up = WarmUp::of(self.asked_s, &first).drop();
+            self.warm_up = WarmUp::from_first_block(self.asked_s, &first).drop();
         }
         let asked = self.primary.name.clone();
         let first = pending.iter().map(|p| &p.1);

@@ -55,7 +55,7 @@ pub struct Measured {
 
 impl Measured {
     /// Builds the result of a run from its record.
-    pub fn of(record: Record) -> Self {
+    pub fn from_record(record: Record) -> Self {
         Measured {
             values: values(&record),
             duration_ns: record.duration_ns,
@@ -121,7 +121,7 @@ pub struct Simulated {
 
 impl Simulated {
     /// Formats an error with the scheduler, device and workload of the run.
-    fn of(spec: &RunSpec, e: &Error) -> String {
+    fn error_text(spec: &RunSpec, e: &Error) -> String {
         let who = spec.scheduler_label();
         match e {
             // This error already names the trace file.
@@ -146,7 +146,7 @@ impl Runner for Simulated {
         match self.traces.run(&job.spec, hooks) {
             Err(Error::NotBegun) => Err(NoRun::Cut("not begun".to_owned(), None)),
             Err(e) if cancel.is_set() => Err(NoRun::Cut(e.to_string(), None)),
-            Err(e) => Err(NoRun::Failed(Simulated::of(&job.spec, &e))),
+            Err(e) => Err(NoRun::Failed(Simulated::error_text(&job.spec, &e))),
             Ok(record) => Ok(ended(record, cancel)?),
         }
     }
@@ -161,6 +161,6 @@ pub fn ended(record: Record, cancel: &Cancel) -> Result<Measured, NoRun> {
         Some(early) if cancel.is_set() => {
             Err(NoRun::Cut(early.why.clone(), Some(Box::new(record))))
         }
-        _ => Ok(Measured::of(record)),
+        _ => Ok(Measured::from_record(record)),
     }
 }

@@ -133,7 +133,7 @@ fn sweep<D: Device>(c: &mut Client<D>, op: Op, steps: &[Step]) -> Vec<(f64, Run)
         };
         out.push((x, c.run(COMMANDS, depth as usize, Nanos::ZERO, next)));
         // The flush and the pause prevent that a measurement affects the next one.
-        c.one(command(Op::Flush, 0, 0));
+        c.send(command(Op::Flush, 0, 0));
         c.sleep(Nanos::from_secs(1));
     }
     out

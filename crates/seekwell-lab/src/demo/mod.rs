@@ -226,7 +226,7 @@ fn run_told(
     processes: Vec<Process>,
     first: &[Control],
 ) -> Result<Record, DemoError> {
-    let source = Processes::new(processes, lab.seed).told(first);
+    let source = Processes::new(processes, lab.seed).with_controls(first);
     run_source(on, scheduler, lab, source)
 }
 fn run_source(

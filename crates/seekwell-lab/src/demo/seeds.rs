@@ -120,7 +120,7 @@ fn numbers(words: &[&str]) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn one(cell: &str, words: &str, holds: bool) -> Shown {
+    fn shown(cell: &str, words: &str, holds: bool) -> Shown {
         Shown {
             setting: "a disk".into(),
             columns: vec!["scheduler".into(), "MB/s".into()],
@@ -134,13 +134,13 @@ mod tests {
     #[test]
     fn five_seeds_have_an_interval_and_their_number_follows_from_the_work() {
         let cells = ["10.0", "11.0", "12.0", "13.0", "14.0"];
-        let all = cells.map(|c| one(c, "cfq is ahead", true));
+        let all = cells.map(|c| shown(c, "cfq is ahead", true));
         let s = Shown::over(&all).expect("five runs");
         // SD 1.581, t(.975, 4) = 2.776: 12 -+ 1.963.
         assert_eq!(s.rows[0][1], "12.0 (10.0..14.0)");
         assert_eq!(s.setting, "a disk; mean (95 % interval) of 5 seeds");
         assert_eq!((s.seeds, s.work), (5, 5_000));
-        let close = ["12.0", "12.0", "12.0", "12.0", "13.0"].map(|c| one(c, "x", true));
+        let close = ["12.0", "12.0", "12.0", "12.0", "13.0"].map(|c| shown(c, "x", true));
         let s = Shown::over(&close).expect("five runs");
         assert_eq!(s.rows[0][1], "12.2 (11.6..12.8)");
         let of = |work| Shown {
@@ -154,8 +154,8 @@ mod tests {
     #[test]
     fn figures_are_given_as_mean_and_range_and_a_claim_must_hold_in_every_run() {
         let all = [
-            one("10.0", "cfq is +5.0 % and 2 times, at least 1.3", true),
-            one("14.0", "cfq is -1.0 % and 4 times, at least 1.3", false),
+            shown("10.0", "cfq is +5.0 % and 2 times, at least 1.3", true),
+            shown("14.0", "cfq is -1.0 % and 4 times, at least 1.3", false),
         ];
         let s = Shown::over(&all).expect("two runs");
         assert_eq!(s.rows[0], ["noop-3.4", "12.0 (10.0..14.0)"]);
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn one_run_is_left_as_it_is() {
-        let s = one("10.0", "cfq is 5 % faster", true);
+        let s = shown("10.0", "cfq is 5 % faster", true);
         let same = Shown::over(std::slice::from_ref(&s)).expect("a run");
         assert_eq!((same.rows, same.checks), (s.rows, s.checks));
         assert!(Shown::over(&[]).is_none());

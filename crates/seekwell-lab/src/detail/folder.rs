@@ -26,7 +26,7 @@ pub fn of_folder(dir: &Path, results: &Results) -> Result<Vec<Detail>, StoreErro
     results::records(dir, |run, _, record| {
         let told = record.and_then(|r| serde_json::from_str::<Told>(r).ok());
         if let (Some(told), Some(of)) = (told, results.runs.get(run)) {
-            gather.told(of.key, of.duration_ns, &told, bytes[run]);
+            gather.add_partial(of.key, of.duration_ns, &told, bytes[run]);
         }
     })?;
     results::series(dir, |run, layer, kind, row| {

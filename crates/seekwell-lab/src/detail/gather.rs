@@ -79,7 +79,7 @@ impl Gather {
             marks: r.marks.clone(),
         };
         let bytes = r.read.bytes + r.write.bytes;
-        self.told(key, r.duration_ns, &told, bytes);
+        self.add_partial(key, r.duration_ns, &told, bytes);
         for (kind, d) in [("read", &r.read), ("write", &r.write)] {
             let p99 = d.latency.percentile_ns(99.0);
             self.operation(key, (Layer::Block, kind), d.latency.count(), p99);
@@ -108,7 +108,7 @@ impl Gather {
 
     /// Adds a run with some fields of its record. `bytes` is the number of bytes that the block
     /// layer transferred.
-    pub(super) fn told(&mut self, key: RunKey, duration_ns: u64, told: &Told, bytes: u64) {
+    pub(super) fn add_partial(&mut self, key: RunKey, duration_ns: u64, told: &Told, bytes: u64) {
         if let Some(m) = &told.metric
             && let Some(kind) = m.operation.split(", ").next().filter(|k| !k.is_empty())
         {

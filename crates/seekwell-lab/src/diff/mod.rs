@@ -320,7 +320,7 @@ fn judge(out: &mut Diff, options: &Options) {
         let says = |p: Option<f64>| p.map_or(c.basis == Basis::Seeds, |p| p < 0.05);
         c.worse = judged && gain < -mu && says(down);
         c.better = judged && gain > mu && says(up);
-        c.words = words::of(c, options.margin);
+        c.words = words::describe_change(c, options.margin);
     }
     out.worse = out.changes.iter().filter(|c| c.worse).count();
     out.better = out.changes.iter().filter(|c| c.better).count();

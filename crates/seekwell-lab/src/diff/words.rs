@@ -12,7 +12,7 @@ fn moved(times: f64) -> String {
 }
 
 /// Writes a change in words. `margin` is the relative difference that matters.
-pub fn of(c: &Change, margin: f64) -> String {
+pub fn describe_change(c: &Change, margin: f64) -> String {
     if c.identical {
         return format!("identical in {0} of {0} seeds", c.n.0);
     }

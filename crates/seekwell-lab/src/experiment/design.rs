@@ -2,7 +2,7 @@
 
 use crate::results::Method;
 use seekwell::words::{TypedMachine, TypedScheduler};
-use seekwell::{BesideSpec, DeviceSpec, QueueSpec, SchedulerSpec, WorkloadSpec};
+use seekwell::{BackgroundSpec, DeviceSpec, QueueSpec, SchedulerSpec, WorkloadSpec};
 use std::collections::BTreeMap;
 
 /// An experiment as the user requests it: the factors with their levels. Grids are already
@@ -50,7 +50,7 @@ pub struct Level<T> {
 
 impl<T> Level<T> {
     /// Builds a level without a name.
-    pub fn of(spec: T) -> Self {
+    pub fn unnamed(spec: T) -> Self {
         Level {
             name: None,
             spec,
@@ -70,7 +70,7 @@ pub struct Work {
     /// Limit of a run, in s of simulated time; `None` means the limit of the machine.
     pub limit_s: Option<u64>,
     /// Background workloads, which run at the same time on the same machine and are not measured.
-    pub beside: Vec<BesideSpec>,
+    pub beside: Vec<BackgroundSpec>,
 }
 
 /// A condition that selects runs by the labels of their levels. In a label, `*` matches any
@@ -89,7 +89,7 @@ pub struct Pick {
 
 impl From<WorkloadSpec> for Level<Work> {
     fn from(spec: WorkloadSpec) -> Self {
-        Level::of(Work {
+        Level::unnamed(Work {
             spec,
             metric: None,
             limit_s: None,
@@ -103,26 +103,26 @@ impl From<TypedScheduler> for Level<SchedulerSpec> {
     fn from(typed: TypedScheduler) -> Self {
         Level {
             name: Some(typed.text),
-            ..Level::of(typed.spec)
+            ..Level::unnamed(typed.spec)
         }
     }
 }
 
 impl From<TypedMachine> for Level<TypedMachine> {
     fn from(typed: TypedMachine) -> Self {
-        Level::of(typed)
+        Level::unnamed(typed)
     }
 }
 
 impl From<DeviceSpec> for Level<DeviceSpec> {
     fn from(spec: DeviceSpec) -> Self {
-        Level::of(spec)
+        Level::unnamed(spec)
     }
 }
 
 impl From<QueueSpec> for Level<QueueSpec> {
     fn from(spec: QueueSpec) -> Self {
-        Level::of(spec)
+        Level::unnamed(spec)
     }
 }
 

@@ -60,10 +60,10 @@ pub(super) fn expand(design: Design, places: &Places, text: &str) -> Result<Expe
     method(&design.method, places, &mut faults);
     let mut whole = design.clone();
     if whole.machines.is_empty() {
-        whole.machines.push(Level::of(TypedMachine::default()));
+        whole.machines.push(Level::unnamed(TypedMachine::default()));
     }
     if whole.queues.is_empty() {
-        whole.queues.push(Level::of(QueueSpec::default()));
+        whole.queues.push(Level::unnamed(QueueSpec::default()));
     }
     for (what, n) in [
         ("device", whole.devices.len()),

@@ -47,7 +47,7 @@ pub struct Faults(pub Vec<Fault>);
 
 impl Faults {
     /// Builds a list with a single fault that has no position.
-    pub fn one(field: impl Into<String>, what: impl Into<String>) -> Self {
+    pub fn single(field: impl Into<String>, what: impl Into<String>) -> Self {
         let mut all = Faults::default();
         all.push(Place::default(), field, what);
         all

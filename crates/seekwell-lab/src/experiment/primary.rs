@@ -124,7 +124,7 @@ impl Statistic {
         }
     }
     /// Returns the statistic of these latencies in ms. Must not be called for a rate.
-    fn of(self, latency: &Latency) -> f64 {
+    fn compute(self, latency: &Latency) -> f64 {
         let ms = |ns: f64| ns / 1e6;
         match self {
             Statistic::Rate => latency.count() as f64,
@@ -188,7 +188,7 @@ impl Primary {
             return match (below, found) {
                 ("throughput", _) => Ok(Primary::Throughput),
                 (_, Some((bios, s))) => Ok(Primary::Block(bios, s)),
-                _ => Err(SpecErrors::one(
+                _ => Err(SpecErrors::single(
                     "",
                     format!(
                         "the block layer has no metric `{text}`: write block throughput, or block \
@@ -213,12 +213,12 @@ impl Primary {
             // The operations of an external workload are not known before a run, so every name is
             // accepted.
             (Some((kind, s)), None) => Ok(Primary::Operation(kind.to_owned(), s)),
-            (None, None) if text.is_empty() => Err(SpecErrors::one(
+            (None, None) if text.is_empty() => Err(SpecErrors::single(
                 "",
                 "the metric is empty; leave it out to use the metric of the workload",
             )),
             (None, None) => match of {
-                WorkloadSpec::Trace { .. } => Err(SpecErrors::one(
+                WorkloadSpec::Trace { .. } => Err(SpecErrors::single(
                     "",
                     format!(
                         "a trace has no metric `{text}`: write block throughput, or block io, \
@@ -381,7 +381,7 @@ impl Primary {
                 let n = o.latency.count();
                 let value = match s {
                     Statistic::Rate => record.rate(n as f64),
-                    s => s.of(&o.latency),
+                    s => s.compute(&o.latency),
                 };
                 let metric = info();
                 (n > 0).then_some(Value { metric, value, n })
@@ -397,7 +397,7 @@ impl Primary {
                 let n = latency.count();
                 let value = match s {
                     Statistic::Rate => record.rate(n as f64),
-                    s => s.of(&latency),
+                    s => s.compute(&latency),
                 };
                 let metric = info();
                 (n > 0).then_some(Value { metric, value, n })

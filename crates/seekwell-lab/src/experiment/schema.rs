@@ -16,7 +16,7 @@ use seekwell_sched::registry;
 use seekwell_sim::spec::machine::WORDS;
 use seekwell_workload::workloads;
 use serde_json::{Map, Value, json};
-use values::{grid, of_kind, of_param, of_tunable, scalar, texts, told, words};
+use values::{described, grid, of_kind, of_param, of_tunable, scalar, texts, words};
 
 /// Returns the schema as JSON.
 pub fn schema() -> Value {
@@ -71,7 +71,7 @@ pub fn schema() -> Value {
     ];
     let factors: Map<String, Value> = factors
         .iter()
-        .map(|(name, of, about)| ((*name).to_owned(), told(factor(of), about)))
+        .map(|(name, of, about)| ((*name).to_owned(), described(factor(of), about)))
         .collect();
     let mut settings = experiment();
     let on_host = host::top(closed(settings.clone()));
@@ -162,7 +162,7 @@ fn experiment() -> Map<String, Value> {
     };
     SETTINGS
         .iter()
-        .map(|(name, about)| ((*name).to_owned(), told(one(name), about)))
+        .map(|(name, about)| ((*name).to_owned(), described(one(name), about)))
         .collect()
 }
 
@@ -175,10 +175,10 @@ fn any(names: impl Iterator<Item = impl AsRef<str>>) -> String {
 /// Returns the keys that the table of every factor has.
 fn common(about: &str) -> Map<String, Value> {
     let mut all = Map::new();
-    let name = told(json!({ "type": "string" }), about);
+    let name = described(json!({ "type": "string" }), about);
     all.insert("name".to_owned(), name);
     let axes = "Values of a grid that is already expanded, by parameter.";
-    all.insert("axes".to_owned(), told(texts(), axes));
+    all.insert("axes".to_owned(), described(texts(), axes));
     all
 }
 
@@ -201,14 +201,14 @@ fn device() -> Value {
     let mut keys = common("Name in tables.");
     let one_or_more = json!({ "anyOf": [text, { "type": "array", "minItems": 1, "items": text }] });
     let about = "A device of `seekwell devices`, or the path of a preset file.";
-    keys.insert("use".to_owned(), told(one_or_more, about));
+    keys.insert("use".to_owned(), described(one_or_more, about));
     let about = "Texts of the preset files that the device refers to, by path.";
-    keys.insert("files".to_owned(), told(texts(), about));
+    keys.insert("files".to_owned(), described(texts(), about));
     for kind in seekwell_device::kinds() {
         for def in kind.defs {
             let of = keys.entry(def.key).or_insert_with(|| {
                 let about = format!("{}: {}", kind.name, def.doc);
-                told(grid(scalar()), &about)
+                described(grid(scalar()), &about)
             });
             let more = format!("; {}: {}", kind.name, def.doc);
             if let Some(Value::String(about)) = of.get_mut("description")
@@ -231,13 +231,13 @@ fn scheduler() -> Value {
     let mut keys = common("Name in tables; the values of a grid are added.");
     let one_or_more = json!({ "anyOf": [text, { "type": "array", "minItems": 1, "items": text }] });
     let about = "A scheduler of `seekwell schedulers`, optionally with version and tunables.";
-    keys.insert("use".to_owned(), told(one_or_more, about));
+    keys.insert("use".to_owned(), described(one_or_more, about));
     let about = "Version of the scheduler; `seekwell schedulers NAME` lists the versions.";
-    keys.insert("version".to_owned(), told(grid(scalar()), about));
+    keys.insert("version".to_owned(), described(grid(scalar()), about));
     let about = "Tunables. Needed if a tunable has the same name as another key.";
     keys.insert(
         "tunables".to_owned(),
-        told(json!({ "type": "object" }), about),
+        described(json!({ "type": "object" }), about),
     );
     let shared = keys.clone();
     let mut own = Vec::new();
@@ -245,11 +245,11 @@ fn scheduler() -> Value {
         let mut exact = anything(&shared);
         for version in s.versions {
             for t in (s.tunables)(version.0) {
-                let value = told(of_tunable(t), &values::about(t));
+                let value = described(of_tunable(t), &values::about(t));
                 exact.entry(t.name).or_insert(value);
                 let about = format!("{}: {}", s.name, values::about(t));
                 keys.entry(t.name)
-                    .or_insert_with(|| told(grid(scalar()), &about));
+                    .or_insert_with(|| described(grid(scalar()), &about));
             }
         }
         // All versions are listed by name, so that `bfq` does not match the beginning of `bfq-sq`.
@@ -273,7 +273,7 @@ fn scheduler() -> Value {
 /// Returns the keys of a table with their descriptions and the schema of each value.
 fn keys(of: &[(&str, &str)], value: impl Fn(&str) -> Value) -> Map<String, Value> {
     of.iter()
-        .map(|(name, about)| ((*name).to_owned(), told(value(name), about)))
+        .map(|(name, about)| ((*name).to_owned(), described(value(name), about)))
         .collect()
 }
 
@@ -345,17 +345,17 @@ fn workload() -> Value {
         let profiles: Vec<&str> = w.profiles.iter().map(|p| p.name).collect();
         if !profiles.is_empty() {
             let about = "The values of a published profile; other parameters override them.";
-            let value = told(grid(words(profiles.into_iter())), about);
+            let value = described(grid(words(profiles.into_iter())), about);
             exact.insert("profile".to_owned(), value);
         }
         for p in w.params {
             let about = format!("{} ({}; default {})", p.summary, p.kind, p.default);
-            exact.insert(p.name.to_owned(), told(grid(of_param(p)), &about));
+            exact.insert(p.name.to_owned(), described(grid(of_param(p)), &about));
         }
         // These keys allow an editor to complete a key before the workload is named.
         for (k, v) in exact.iter().filter(|(_, v)| v.is_object()) {
             let about = v["description"].as_str().unwrap_or_default();
-            let known = || told(grid(scalar()), &format!("{}: {about}", w.name));
+            let known = || described(grid(scalar()), &format!("{}: {about}", w.name));
             union.entry(k.clone()).or_insert_with(known);
         }
         let of = format!("^ *{} *(:.*)?$", values::quoted(w.name));
@@ -397,11 +397,11 @@ fn machine() -> Value {
             _ => scalar(),
         };
         let about = format!("The option `{name}` of --machine: {help}.");
-        keys.insert(name.to_owned(), told(grid(value), &about));
+        keys.insert(name.to_owned(), described(grid(value), &about));
     }
     let text = json!({ "type": "string" });
     let about = "Options of --machine in one text, for example \"memory=4G,cores=2\".";
-    keys.insert("use".to_owned(), told(grid(text.clone()), about));
+    keys.insert("use".to_owned(), described(grid(text.clone()), about));
     json!({ "anyOf": [text, closed(keys)] })
 }
 
@@ -436,7 +436,7 @@ fn pick() -> Value {
     let all: Map<String, Value> = all
         .map(|name| {
             let about = format!("Name of the {name} in tables; * matches any characters.");
-            ((*name).to_owned(), told(grid(text.clone()), &about))
+            ((*name).to_owned(), described(grid(text.clone()), &about))
         })
         .collect();
     let mut table = closed(all);

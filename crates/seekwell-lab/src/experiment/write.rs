@@ -8,7 +8,7 @@ use super::labels;
 use super::read::{ORDERS, STOPS, complement};
 use crate::results::Method;
 use seekwell::words::{self, TypedMachine};
-use seekwell::{BesideSpec, DeviceSpec, Fit, QueueSpec, SchedulerSpec, Stream, WorkloadSpec};
+use seekwell::{BackgroundSpec, DeviceSpec, Fit, QueueSpec, SchedulerSpec, Stream, WorkloadSpec};
 use seekwell_sim::spec::workload::checked;
 use seekwell_workload::params::time_text;
 use std::collections::BTreeMap;
@@ -190,7 +190,7 @@ fn changed(name: &str, params: &BTreeMap<String, String>) -> BTreeMap<String, St
 }
 
 /// Writes a background workload as one text. A job file is given by its absolute path.
-fn in_a_word(b: &BesideSpec) -> String {
+fn in_a_word(b: &BackgroundSpec) -> String {
     let again = if b.again { words::LOOP } else { "" };
     let word = match &b.workload {
         WorkloadSpec::Script { name, params } => {

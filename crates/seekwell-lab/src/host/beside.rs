@@ -2,8 +2,8 @@
 //! starts, and end when the workload ends.
 
 use super::runner::{Doing, once};
-use seekwell::BesideSpec;
-use seekwell::result::{BesidePart, Record};
+use seekwell::BackgroundSpec;
+use seekwell::result::{BackgroundPart, Record};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Scope, ScopedJoinHandle};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(600);
 const LOOK: Duration = Duration::from_millis(20);
 
-type Part = Result<BesidePart, String>;
+type Part = Result<BackgroundPart, String>;
 
 /// All background programs of a run.
 pub struct Neighbours<'scope> {
@@ -26,7 +26,7 @@ impl<'scope> Neighbours<'scope> {
     /// Starts the background programs.
     pub fn begin<'env>(
         scope: &'scope Scope<'scope, 'env>,
-        all: &'env [BesideSpec],
+        all: &'env [BackgroundSpec],
         doing: &'env Doing<'env>,
     ) -> Result<Self, String> {
         let stop = Arc::new(AtomicBool::new(false));
@@ -69,7 +69,7 @@ impl<'scope> Neighbours<'scope> {
     }
 
     /// Ends the background programs. If one of them failed before, the run is invalid.
-    pub fn end(self) -> Result<Vec<BesidePart>, String> {
+    pub fn end(self) -> Result<Vec<BackgroundPart>, String> {
         self.stop.store(true, Ordering::Release);
         let mut parts = Vec::new();
         let mut failed = None;
@@ -89,7 +89,7 @@ impl<'scope> Neighbours<'scope> {
 
 fn again_and_again(
     i: usize,
-    b: &BesideSpec,
+    b: &BackgroundSpec,
     doing: &Doing<'_>,
     stop: &Arc<AtomicBool>,
     began: &Arc<AtomicBool>,
@@ -97,10 +97,10 @@ fn again_and_again(
     let name = b.workload.name();
     let name = name.rsplit('/').next().unwrap_or(name);
     let started = Instant::now();
-    let mut part = BesidePart {
+    let mut part = BackgroundPart {
         name: format!("beside/{name}"),
         workload: name.to_owned(),
-        ..BesidePart::default()
+        ..BackgroundPart::default()
     };
     loop {
         let own = Doing {
@@ -131,7 +131,7 @@ fn again_and_again(
 }
 
 /// Adds the result of one pass of a background program.
-fn take(part: &mut BesidePart, record: Record, again: bool) {
+fn take(part: &mut BackgroundPart, record: Record, again: bool) {
     part.params = record.params;
     part.operations = record.operations;
     part.tasks = record.tasks;

@@ -1,7 +1,7 @@
 //! Expands an experiment on this machine into cells, treatments and runs.
 
 use super::runner::DeviceOf;
-use super::words::{What, what};
+use super::words::{What, placement_of};
 use super::{HostDesign, HostWork};
 use crate::experiment::{CellPlan, Deciding, Experiment, Faults, Place, Primary};
 use crate::results::{About, Cell, MetricInfo, Treatment};
@@ -124,7 +124,7 @@ impl HostDesign {
     }
 
     fn notes(&self, on: &DeviceOf, wanted: &[Wanted]) -> Vec<String> {
-        let mut notes = vec![format!("for real: {}", on.said())];
+        let mut notes = vec![format!("for real: {}", on.describe())];
         if !on.may_set() {
             notes.push(match on.devices().is_empty() {
                 true => "no scheduler can be chosen for this directory: the result is a \
@@ -264,16 +264,16 @@ fn label(s: &SchedulerSpec) -> String {
 /// Returns the metrics that decide, with the properties that are known before a run. A missing
 /// program is an error.
 pub(super) fn deciding(w: &HostWork) -> Result<(Deciding, MetricInfo), SpecErrors> {
-    let (what_runs, _) = what(&w.spec)?;
+    let (what_runs, _) = placement_of(&w.spec)?;
     for b in &w.beside {
-        if let (What::Program(recipe, _), _) = what(&b.workload)? {
+        if let (What::Program(recipe, _), _) = placement_of(&b.workload)? {
             let here = recipe.check();
-            here.map_err(|e| SpecErrors::one("beside", e.to_string()))?;
+            here.map_err(|e| SpecErrors::single("beside", e.to_string()))?;
         }
     }
     if let What::Program(recipe, _) = &what_runs {
         let here = recipe.check();
-        here.map_err(|e| SpecErrors::one("", e.to_string()))?;
+        here.map_err(|e| SpecErrors::single("", e.to_string()))?;
         let find = |name: &String| recipe.metrics.iter().find(|m| m.name == *name);
         let metric = match &w.metric {
             None => recipe.metrics.first(),

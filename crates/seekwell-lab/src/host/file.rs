@@ -40,7 +40,7 @@ pub fn is_host(text: &str) -> bool {
 pub fn read(text: &str, dir: &Path) -> Result<HostDesign, Faults> {
     let mut table: Table = text
         .parse()
-        .map_err(|e: toml::de::Error| Faults::one("", e.to_string().trim().to_owned()))?;
+        .map_err(|e: toml::de::Error| Faults::single("", e.to_string().trim().to_owned()))?;
     let mut faults = Faults::default();
     let host = table.remove("host").unwrap_or(Value::Table(Table::new()));
     let host: Option<Host> = match host.try_into() {
@@ -98,7 +98,7 @@ pub fn read(text: &str, dir: &Path) -> Result<HostDesign, Faults> {
     };
     let level = |(name, spec)| Level {
         name: Some(name),
-        ..Level::of(spec)
+        ..Level::unnamed(spec)
     };
     design.schedulers = asked.into_iter().map(level).collect();
     let Some(host) = host else {
@@ -127,7 +127,7 @@ fn list(v: Option<Value>) -> Vec<Value> {
     }
 }
 
-fn said(v: &Value) -> String {
+fn show_value(v: &Value) -> String {
     match v {
         Value::String(s) => s.clone(),
         v => v.to_string(),
@@ -135,7 +135,7 @@ fn said(v: &Value) -> String {
 }
 
 fn bad(what: impl Into<String>) -> SpecErrors {
-    SpecErrors::one("", what)
+    SpecErrors::single("", what)
 }
 
 /// Parses a duration such as `2s`, `500ms` or `1m`. Returns seconds.
@@ -171,7 +171,7 @@ fn equal(v: Option<&Value>) -> Result<Vec<(String, String)>, SpecErrors> {
                         ATTRIBUTES,
                     );
                 }
-                all.insert(name.clone(), said(value));
+                all.insert(name.clone(), show_value(value));
             }
             errors.or(all.into_iter().collect())
         }
@@ -186,12 +186,12 @@ fn scheduler(v: Value) -> Result<Vec<(String, seekwell::SchedulerSpec)>, String>
     match v {
         Value::String(s) => expand::schedulers(&s),
         Value::Table(mut t) => {
-            let name = t.remove("use").as_ref().map(said);
+            let name = t.remove("use").as_ref().map(show_value);
             let name = name.ok_or("a scheduler's table must contain `use`")?;
-            let label = t.remove("name").as_ref().map(said);
+            let label = t.remove("name").as_ref().map(show_value);
             let mut text = name;
             for (k, v) in &t {
-                text += &format!(":{k}={}", said(v));
+                text += &format!(":{k}={}", show_value(v));
             }
             let mut all = expand::schedulers(&text)?;
             if let (Some(label), [one]) = (label, all.as_mut_slice()) {
@@ -210,15 +210,16 @@ fn one_work(v: Value, dir: &Path) -> Result<HostWork, SpecErrors> {
         _ => return Err(bad("must be a name, or a table with `use` or `command`")),
     };
     let mut take = |key: &str| t.remove(key);
-    let name = take("name").as_ref().map(said);
+    let name = take("name").as_ref().map(show_value);
     let (used, command) = (
-        take("use").as_ref().map(said),
-        take("command").as_ref().map(said),
+        take("use").as_ref().map(show_value),
+        take("command").as_ref().map(show_value),
     );
-    let metric = take("metric").as_ref().map(said);
-    let limit = take("limit").as_ref().map(said);
+    let metric = take("metric").as_ref().map(show_value);
+    let limit = take("limit").as_ref().map(show_value);
     let beside = list(take("beside"));
-    let params: BTreeMap<String, String> = t.iter().map(|(k, v)| (k.clone(), said(v))).collect();
+    let params: BTreeMap<String, String> =
+        t.iter().map(|(k, v)| (k.clone(), show_value(v))).collect();
     let mut w = match (used, command) {
         (Some(used), None) => words::work(&at(&used, dir), &params)?,
         (None, Some(line)) => {
@@ -244,7 +245,7 @@ fn one_work(v: Value, dir: &Path) -> Result<HostWork, SpecErrors> {
         w.limit_s = Some(seconds(&limit)?.ceil().max(1.0) as u64);
     }
     for b in beside {
-        w = w.with(&said(&b))?;
+        w = w.with(&show_value(&b))?;
     }
     Ok(w)
 }
@@ -297,10 +298,10 @@ impl HostDesign {
 /// # Errors
 /// The text cannot be parsed.
 pub fn schedulers(text: &str) -> Result<Vec<Level<seekwell::SchedulerSpec>>, Faults> {
-    let all = expand::schedulers(text).map_err(|why| Faults::one("--schedulers", why))?;
+    let all = expand::schedulers(text).map_err(|why| Faults::single("--schedulers", why))?;
     let level = |(name, spec)| Level {
         name: Some(name),
-        ..Level::of(spec)
+        ..Level::unnamed(spec)
     };
     Ok(all.into_iter().map(level).collect())
 }

@@ -3,7 +3,7 @@
 use super::beside::Neighbours;
 use super::load::Load;
 use super::numbers;
-use super::words::{What, what};
+use super::words::{What, placement_of};
 use crate::conduct::{Job, Measured, NoRun, Runner};
 use seekwell::result::{Metric, QueueUsed, Record, SchedulerUsed};
 use seekwell::{Cancel, Progress, RunSpec};
@@ -98,12 +98,12 @@ impl DeviceOf {
         }
     }
     /// Returns a description with details of the devices.
-    pub fn said(&self) -> String {
+    pub fn describe(&self) -> String {
         let fs = self.under.filesystem.as_deref().unwrap_or("?");
         let path = clean(&self.path.to_string_lossy());
         let all = self.devices.iter().map(|d| {
             let model = d.model.clone().map_or(String::new(), |m| format!(" {m}"));
-            format!("{} ({}{model})", d.name, d.what())
+            format!("{} ({}{model})", d.name, d.description())
         });
         let all: Vec<String> = all.collect();
         match all.is_empty() {
@@ -362,7 +362,7 @@ fn with_neighbours(spec: &RunSpec, doing: &Doing<'_>) -> Result<Record, String> 
 
 /// Runs a workload once, with its priority and cgroup settings.
 pub(super) fn once(workload: &seekwell::WorkloadSpec, doing: &Doing<'_>) -> Result<Record, String> {
-    let (what, placing) = what(workload).map_err(|e| e.to_string())?;
+    let (what, placing) = placement_of(workload).map_err(|e| e.to_string())?;
     let numbers: Vec<(u32, u32)> = doing.on.devices.iter().filter_map(|d| d.numbers).collect();
     let wanted = (!placing.share.is_empty()).then_some(&placing.share);
     let group = wanted.map(|s| Group::make(s, &numbers)).transpose()?;
@@ -552,7 +552,7 @@ impl Runner for Bench {
         record.queue = self.limits();
         record.spec_hash = job.spec.hash();
         record.spec = Some(job.spec.clone());
-        let mut measured = Measured::of(record);
+        let mut measured = Measured::from_record(record);
         measured.began_unix_ns = began_unix_ns;
         measured.others = others;
         Ok(measured)

@@ -1,7 +1,7 @@
 //! Parses workloads for runs on this machine: a recipe, a built-in script on real files, a fio job
 //! file, or a command line. A workload may have priority and cgroup settings.
 
-use seekwell::{BesideSpec, SpecErrors, WorkloadSpec, plan, words};
+use seekwell::{BackgroundSpec, SpecErrors, WorkloadSpec, plan, words};
 use seekwell_core::once::twice;
 use seekwell_host::program::{self, LIMITS, MetricOf, Recipe, Share};
 use seekwell_workload::{Needs, Plan};
@@ -31,14 +31,14 @@ pub struct HostWork {
     /// Time limit of a run in seconds.
     pub limit_s: Option<u64>,
     /// Background workloads, which run at the same time.
-    pub beside: Vec<BesideSpec>,
+    pub beside: Vec<BackgroundSpec>,
     /// The text that the user typed, and the texts of the background workloads.
     pub asked: (String, Vec<String>),
 }
 
 impl HostWork {
     /// Returns a workload without background workloads.
-    pub fn of(label: String, spec: WorkloadSpec) -> Self {
+    pub fn alone(label: String, spec: WorkloadSpec) -> Self {
         HostWork {
             label,
             spec,
@@ -62,7 +62,7 @@ impl HostWork {
 
     /// Returns whether the program is installed; always true for built-in scripts.
     pub fn is_here(&self) -> bool {
-        match what(&self.spec) {
+        match placement_of(&self.spec) {
             Ok((What::Program(recipe, _), _)) => recipe.check().is_ok(),
             other => other.is_ok(),
         }
@@ -73,9 +73,12 @@ impl HostWork {
     pub fn commands(&self) -> Vec<Commands> {
         let beside = self.beside.iter().map(|b| &b.workload);
         let all = std::iter::once(&self.spec).chain(beside);
-        all.filter_map(|spec| match what(spec).ok()?.0 {
-            What::Program(recipe, params) => Some(Commands::of(&recipe, params)),
-            What::Fio(_, _) => Some(Commands::of(&super::runner::fio(), BTreeMap::new())),
+        all.filter_map(|spec| match placement_of(spec).ok()?.0 {
+            What::Program(recipe, params) => Some(Commands::from_recipe(&recipe, params)),
+            What::Fio(_, _) => Some(Commands::from_recipe(
+                &super::runner::fio(),
+                BTreeMap::new(),
+            )),
             What::Script(_) => None,
         })
         .collect()
@@ -86,7 +89,7 @@ impl HostWork {
     /// # Errors
     /// All errors in the text.
     pub fn with(mut self, text: &str) -> Result<Self, SpecErrors> {
-        self.beside.push(beside(text)?);
+        self.beside.push(parse_background(text)?);
         self.asked.1.push(text.to_owned());
         Ok(self)
     }
@@ -106,7 +109,7 @@ pub struct Commands {
 }
 
 impl Commands {
-    fn of(recipe: &Recipe, params: BTreeMap<String, String>) -> Self {
+    fn from_recipe(recipe: &Recipe, params: BTreeMap<String, String>) -> Self {
         let all = [
             ("version", &recipe.version),
             ("prepare", &recipe.prepare),
@@ -204,25 +207,27 @@ pub(super) enum What {
     Fio(Box<Plan>, String),
 }
 
-fn one(what: impl Into<String>) -> SpecErrors {
-    SpecErrors::one("", what)
+fn single_error(what: impl Into<String>) -> SpecErrors {
+    SpecErrors::single("", what)
 }
 
 /// Returns how a workload runs on this machine.
-pub(super) fn what(spec: &WorkloadSpec) -> Result<(What, Placing), SpecErrors> {
+pub(super) fn placement_of(spec: &WorkloadSpec) -> Result<(What, Placing), SpecErrors> {
     match spec {
         WorkloadSpec::Script { name, params } => {
             let mut params = params.clone();
-            let placing = Placing::take(&mut params).map_err(one)?;
+            let placing = Placing::take(&mut params).map_err(single_error)?;
             if let Some(text) = params.remove(RECIPE) {
-                let recipe = Recipe::parse(name, &text).map_err(|e| one(e.to_string()))?;
-                let params = recipe.params(&params).map_err(|e| one(e.to_string()))?;
+                let recipe = Recipe::parse(name, &text).map_err(|e| single_error(e.to_string()))?;
+                let params = recipe
+                    .params(&params)
+                    .map_err(|e| single_error(e.to_string()))?;
                 return Ok((What::Program(Box::new(recipe), params), placing));
             }
             if let Some(line) = params.remove(COMMAND) {
                 let metric = command_metric(&mut params)?;
                 if let Some(name) = params.keys().next() {
-                    return Err(one(format!("a command has no parameter `{name}`")));
+                    return Err(single_error(format!("a command has no parameter `{name}`")));
                 }
                 let recipe = Recipe::command(&line, metric);
                 return Ok((What::Program(Box::new(recipe), params), placing));
@@ -233,7 +238,7 @@ pub(super) fn what(spec: &WorkloadSpec) -> Result<(What, Placing), SpecErrors> {
             };
             match plan(&own)? {
                 Some(plan) => Ok((What::Script(Box::new(plan)), placing)),
-                None => Err(one(format!("{name} is not a program"))),
+                None => Err(single_error(format!("{name} is not a program"))),
             }
         }
         WorkloadSpec::Fio { file, text, .. } => match plan(spec)? {
@@ -241,9 +246,9 @@ pub(super) fn what(spec: &WorkloadSpec) -> Result<(What, Placing), SpecErrors> {
                 outside(file, text)?;
                 Ok((What::Fio(Box::new(plan), text.clone()), Placing::default()))
             }
-            None => Err(one(format!("{file} is not a job file"))),
+            None => Err(single_error(format!("{file} is not a job file"))),
         },
-        WorkloadSpec::Trace { file, .. } => Err(one(format!(
+        WorkloadSpec::Trace { file, .. } => Err(single_error(format!(
             "{file}: a trace contains requests below a file system and cannot run in a directory; \
              `seekwell replay` replays it on modelled disks"
         ))),
@@ -264,7 +269,7 @@ fn outside(file: &str, text: &str) -> Result<(), SpecErrors> {
     });
     match named {
         None => Ok(()),
-        Some(line) => Err(one(format!(
+        Some(line) => Err(single_error(format!(
             "{file}: `{}` refers to files outside the experiment's directory, which Seekwell never \
              writes; remove the line",
             line.trim()
@@ -278,7 +283,7 @@ fn command_metric(params: &mut BTreeMap<String, String>) -> Result<Option<Metric
     let Some(regex) = regex else {
         return match name.or(unit).or(better) {
             None => Ok(None),
-            Some(_) => Err(one(
+            Some(_) => Err(single_error(
                 "name, unit and better describe the number that `regex` finds: add a regex",
             )),
         };
@@ -290,13 +295,15 @@ fn command_metric(params: &mut BTreeMap<String, String>) -> Result<Option<Metric
             None | Some("higher") => program::Better::Higher,
             Some("lower") => program::Better::Lower,
             Some(other) => {
-                return Err(one(format!("better={other}: write higher or lower")));
+                return Err(single_error(format!(
+                    "better={other}: write higher or lower"
+                )));
             }
         },
         regex: Some(regex),
         factor: None,
     };
-    metric.check().map_err(one)?;
+    metric.check().map_err(single_error)?;
     Ok(Some(metric))
 }
 
@@ -308,13 +315,13 @@ pub fn command(line: &str, params: BTreeMap<String, String>) -> Result<HostWork,
         name: format!("{PROGRAM}cmd"),
         params,
     };
-    what(&spec)?;
-    Ok(HostWork::of(line.to_owned(), spec))
+    placement_of(&spec)?;
+    Ok(HostWork::alone(line.to_owned(), spec))
 }
 
 /// Parses a recipe, built-in or of the user, with parameters.
 fn recipe(text: &str, from: &str, given: BTreeMap<String, String>) -> Result<HostWork, SpecErrors> {
-    let recipe = Recipe::parse(from, text).map_err(|e| one(e.to_string()))?;
+    let recipe = Recipe::parse(from, text).map_err(|e| single_error(e.to_string()))?;
     let said: Vec<String> = given.iter().map(|(k, v)| format!("{k}={v}")).collect();
     let label = match said.as_slice() {
         [] => recipe.name.clone(),
@@ -326,8 +333,8 @@ fn recipe(text: &str, from: &str, given: BTreeMap<String, String>) -> Result<Hos
         name: format!("{PROGRAM}{}", recipe.name),
         params,
     };
-    what(&spec)?;
-    Ok(HostWork::of(label, spec))
+    placement_of(&spec)?;
+    Ok(HostWork::alone(label, spec))
 }
 
 /// Parses a workload. The text has one of three forms:
@@ -355,16 +362,21 @@ fn read(text: &str, more: &BTreeMap<String, String>) -> Result<HostWork, SpecErr
     let mut given = more.clone();
     for p in inline.split(',').filter(|p| !p.is_empty()) {
         let Some((k, v)) = p.split_once('=') else {
-            return Err(one(format!("`{p}` is not a parameter: write NAME=VALUE")));
+            return Err(single_error(format!(
+                "`{p}` is not a parameter: write NAME=VALUE"
+            )));
         };
         if let Some(before) = given.insert(k.trim().to_owned(), v.trim().to_owned()) {
             let first = format!("{}={before}", k.trim());
-            return Err(one(format!("{name}: {}", twice(k.trim(), &first, p))));
+            return Err(single_error(format!(
+                "{name}: {}",
+                twice(k.trim(), &first, p)
+            )));
         }
     }
     if Path::new(name).extension().is_some_and(|x| x == "toml") {
         let read = std::fs::read_to_string(name);
-        let own = read.map_err(|e| one(format!("{name}: {e}; name a recipe")))?;
+        let own = read.map_err(|e| single_error(format!("{name}: {e}; name a recipe")))?;
         return recipe(&own, name, given);
     }
     if !text.starts_with(SCRIPT)
@@ -383,20 +395,20 @@ fn read(text: &str, more: &BTreeMap<String, String>) -> Result<HostWork, SpecErr
     if let WorkloadSpec::Script { params, .. } = &mut spec {
         params.extend(placing);
     }
-    let (what, _) = what(&spec)?;
+    let (what, _) = placement_of(&spec)?;
     let (What::Script(plan) | What::Fio(plan, _)) = what else {
-        return Err(one(format!("{name} is not a script")));
+        return Err(single_error(format!("{name} is not a script")));
     };
     match plan.needs() {
         Needs::Directory if !plan.destroys() => {}
         _ => {
-            return Err(one(format!(
+            return Err(single_error(format!(
                 "{name} needs a raw device: on a host Seekwell writes only its own files; \
                  `seekwell run {name} --dir DIR --raw PATH` reads one"
             )));
         }
     }
-    Ok(HostWork::of(text.to_owned(), spec))
+    Ok(HostWork::alone(text.to_owned(), spec))
 }
 
 /// Adds the names of recipes to the suggestions in an error.
@@ -404,7 +416,7 @@ fn unknown(name: &str, e: SpecErrors) -> SpecErrors {
     let recipes = program::recipes();
     let names: Vec<&str> = recipes.iter().map(|r| r.name.as_str()).collect();
     match seekwell_core::suggest::did_you_mean(name, names.iter().copied(), &[]) {
-        Some(near) if !Path::new(name).exists() => one(format!(
+        Some(near) if !Path::new(name).exists() => single_error(format!(
             "no workload is called `{name}`: {near} (programs: {}; scripts: `seekwell workloads`)",
             names.join(", ")
         )),
@@ -417,12 +429,12 @@ fn unknown(name: &str, e: SpecErrors) -> SpecErrors {
 ///
 /// # Errors
 /// All errors in the text.
-pub fn beside(text: &str) -> Result<BesideSpec, SpecErrors> {
+pub fn parse_background(text: &str) -> Result<BackgroundSpec, SpecErrors> {
     let (again, rest) = match text.strip_prefix(words::LOOP) {
         Some(rest) => (true, rest),
         None => (false, text),
     };
-    Ok(BesideSpec {
+    Ok(BackgroundSpec {
         again,
         workload: work(rest, &BTreeMap::new())?.spec,
     })
@@ -432,13 +444,16 @@ pub fn beside(text: &str) -> Result<BesideSpec, SpecErrors> {
 mod tests {
     use super::*;
 
-    fn of(text: &str) -> Result<HostWork, String> {
+    fn parse_work(text: &str) -> Result<HostWork, String> {
         work(text, &BTreeMap::new()).map_err(|e| e.to_string())
     }
 
     #[test]
     fn a_name_is_a_program_first_and_a_script_else() {
-        let kind = |text: &str| match what(&of(text).expect(text).spec).expect(text).0 {
+        let kind = |text: &str| match placement_of(&parse_work(text).expect(text).spec)
+            .expect(text)
+            .0
+        {
             What::Program(r, _) => format!("program {}", r.name),
             What::Script(p) => format!("script {}", p.name()),
             What::Fio(..) => "fio".to_owned(),
@@ -447,18 +462,22 @@ mod tests {
         assert_eq!(kind("script:pgbench"), "script pgbench");
         assert_eq!(kind("fs-mark:files=3"), "script fs-mark");
         assert_eq!(kind("cmd:make -j2"), "program cmd");
-        let e = of("pgbench:cliants=2").expect_err("no such parameter");
+        let e = parse_work("pgbench:cliants=2").expect_err("no such parameter");
         assert!(e.contains("did you mean `clients`"), "{e}");
-        let e = of("pgbanch").expect_err("no such workload");
+        let e = parse_work("pgbanch").expect_err("no such workload");
         assert!(e.contains("`pgbench`"), "{e}");
-        assert!(of("hdparm:option=--direct").is_ok());
-        assert!(of("script:hdparm").expect_err("raw").contains("raw device"));
+        assert!(parse_work("hdparm:option=--direct").is_ok());
+        assert!(
+            parse_work("script:hdparm")
+                .expect_err("raw")
+                .contains("raw device")
+        );
     }
 
     #[test]
     fn places_among_processes_are_read_and_no_parameters_of_the_program() {
-        let w = of("fs-mark:files=3,ionice=idle,nice=5").expect("placed");
-        let (_, placing) = what(&w.spec).expect("good");
+        let w = parse_work("fs-mark:files=3,ionice=idle,nice=5").expect("placed");
+        let (_, placing) = placement_of(&w.spec).expect("good");
         assert_eq!((placing.ioprio, placing.nice), (Some((3, 0)), Some(5)));
         for bad in [
             "ionice=be:9",
@@ -469,11 +488,14 @@ mod tests {
             "riops=1k",
             "wiops=0",
         ] {
-            assert!(of(&format!("fs-mark:{bad}")).is_err(), "{bad}");
+            assert!(parse_work(&format!("fs-mark:{bad}")).is_err(), "{bad}");
         }
-        let b = beside("loop:streams:kind=write,ionice=be:7").expect("beside");
+        let b = parse_background("loop:streams:kind=write,ionice=be:7").expect("beside");
         assert!(b.again);
-        assert_eq!(what(&b.workload).expect("good").1.ioprio, Some((2, 7)));
+        assert_eq!(
+            placement_of(&b.workload).expect("good").1.ioprio,
+            Some((2, 7))
+        );
     }
 
     #[test]

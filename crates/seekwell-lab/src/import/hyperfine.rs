@@ -20,7 +20,7 @@ pub const FORMAT: Format = Format {
 };
 
 /// Returns the names for one result: scheduler or command, and test.
-fn of(result: &Value) -> Of {
+fn names_of(result: &Value) -> Of {
     let command = short(text(result, "command"));
     let empty = serde_json::Map::new();
     let parameters = result
@@ -62,7 +62,7 @@ fn read(inputs: &[Input], harvest: &mut Harvest) -> Result<(), ImportError> {
         let Some(results) = results else {
             return Err(input.error(Place::File, "has no list `results`"));
         };
-        let mut whose: Vec<Of> = results.iter().map(of).collect();
+        let mut whose: Vec<Of> = results.iter().map(names_of).collect();
         // If the file's name contains a scheduler, each command is a workload. Otherwise the
         // commands are the treatments, and together they form one workload.
         let by_file = !super::names::of_file(&input.name).scheduler.is_empty();

@@ -217,7 +217,9 @@ pub fn of_file(path: &str) -> Named {
     };
     for (name, other) in [(stem, ""), (folder, stem)] {
         if let Some((found, (from, to))) = inside(name) {
-            let rest = [&name[..from], &name[to..], other].map(told).to_vec();
+            let rest = [&name[..from], &name[to..], other]
+                .map(meaningful_words)
+                .to_vec();
             let rest: Vec<_> = rest.into_iter().filter(|r| !r.is_empty()).collect();
             return Named {
                 rest: rest.join("-"),
@@ -226,13 +228,13 @@ pub fn of_file(path: &str) -> Named {
         }
     }
     Named {
-        label: told(stem),
+        label: meaningful_words(stem),
         ..Named::default()
     }
 }
 
 /// Returns the words of a part of a file name, without run numbers and names of tools.
-fn told(part: &str) -> String {
+fn meaningful_words(part: &str) -> String {
     let tells = |w: &&str| {
         let lower = w.to_lowercase();
         let bare = lower.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');

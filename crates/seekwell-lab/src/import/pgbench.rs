@@ -66,7 +66,7 @@ impl Report {
         Ok(())
     }
 
-    fn of(&self) -> Of {
+    fn names(&self) -> Of {
         let mut test = match self.script.as_str() {
             "" => "pgbench".to_owned(),
             script => format!("pgbench {script}"),
@@ -130,7 +130,7 @@ fn read(inputs: &[Input], harvest: &mut Harvest) -> Result<(), ImportError> {
             }
             let none = tps.value <= 0.0;
             harvest.run(HarvestRun {
-                of: report.of(),
+                of: report.names(),
                 outcome: match none {
                     true => Outcome::Failed("no transaction was completed".to_owned()),
                     false => Outcome::Done,

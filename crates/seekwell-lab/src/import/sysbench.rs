@@ -80,7 +80,7 @@ impl Report {
         Ok(())
     }
 
-    fn of(&self) -> Of {
+    fn names(&self) -> Of {
         let mut test = "sysbench".to_owned();
         for part in [self.test, &self.mode] {
             if !part.is_empty() {
@@ -148,7 +148,7 @@ fn read(inputs: &[Input], harvest: &mut Harvest) -> Result<(), ImportError> {
                 }
             }
             harvest.run(HarvestRun {
-                of: report.of(),
+                of: report.names(),
                 outcome: match n {
                     0 => Outcome::Failed("no event in the whole run".to_owned()),
                     _ => Outcome::Done,

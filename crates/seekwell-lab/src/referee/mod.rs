@@ -201,7 +201,7 @@ pub fn judge(
 ) -> Result<(), RefereeError> {
     let mut rig = Rig::new(o)?;
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let of = |s: &String| Kind::of(s).len() as u32 * o.rounds;
+    let of = |s: &String| Kind::for_scheduler(s).len() as u32 * o.rounds;
     let all_batches = o.schedulers.iter().map(of).sum();
     let mut begun = 0;
     for s in &o.schedulers {
@@ -216,7 +216,7 @@ pub fn judge(
             ..Report::default()
         };
         let mut all = RoundAgreement::default();
-        for kind in Kind::of(s) {
+        for kind in Kind::for_scheduler(s) {
             for n in 0..o.rounds {
                 told(Heard::Batch(begun, all_batches, s, kind.name()));
                 begun += 1;

@@ -38,7 +38,7 @@ pub enum Kind {
 
 impl Kind {
     /// Returns the kinds that exercise the rules of a scheduler.
-    pub fn of(scheduler: &str) -> &'static [Kind] {
+    pub fn for_scheduler(scheduler: &str) -> &'static [Kind] {
         match scheduler {
             "mq-deadline" => &[Kind::Reads, Kind::Mixed, Kind::Classes],
             "bfq" => &[Kind::Mixed, Kind::TwoClasses, Kind::Levels],

@@ -30,7 +30,7 @@ pub enum Doing {
 
 impl Doing {
     /// Returns the judgement as a word.
-    pub fn said(self) -> &'static str {
+    pub fn word(self) -> &'static str {
         match self {
             Doing::Yes => "yes",
             Doing::No => "no",
@@ -263,7 +263,12 @@ fn claimed(group: Option<&Effect>, ours: Option<f64>, pair: &Pair) -> Doing {
     }
 }
 
-fn one(cell: &Cell, pair: &Pair, orders: &[ColumnOrder], kept: &Evidence) -> (Doing, Vec<String>) {
+fn judge_pair(
+    cell: &Cell,
+    pair: &Pair,
+    orders: &[ColumnOrder],
+    kept: &Evidence,
+) -> (Doing, Vec<String>) {
     let ours = cell.pair(pair);
     let group = GROUPS.iter().find(|g| g.letter == cell.published.group);
     let full = kept.full(&cell.published, pair);
@@ -322,7 +327,7 @@ pub fn judge(cells: &[Cell], orders: &[ColumnOrder], kept: &Evidence) -> Vec<Jud
                 continue;
             }
             let ours = c.pair(pair);
-            let (doing, mut evidence) = one(c, pair, orders, kept);
+            let (doing, mut evidence) = judge_pair(c, pair, orders, kept);
             evidence.push(predicted(ours, pair.ratio));
             all.push(Judgement {
                 cell: at,

@@ -27,7 +27,7 @@ pub struct Evidence {
 
 impl Evidence {
     /// Reads the stored evidence of a publication.
-    pub fn of(p: &Publication) -> Evidence {
+    pub fn read(p: &Publication) -> Evidence {
         let cells = p.experiment(true).map(|e| e.cells).unwrap_or_default();
         let device = |c: &crate::experiment::CellPlan| {
             let system = c.cell.machine.split(", ").next()?.to_owned();
@@ -97,7 +97,7 @@ impl Evidence {
                 two(t.on),
                 t.without,
                 two(t.off),
-                t.left().said()
+                t.left().word()
             )
         };
         let own = self.taken.iter().filter(|t| t.group == group);
@@ -114,9 +114,15 @@ impl Evidence {
         let device = self.devices.get(&p.system).map_or("", |d| d.as_str());
         match own {
             Some(o) if o.state_could() => {
-                format!("{}: the drive's state alone could cause it", o.said())
+                format!(
+                    "{}: the drive's state alone could cause it",
+                    o.ratios_text()
+                )
             }
-            Some(o) => format!("{}: the drive's state alone does not cause it", o.said()),
+            Some(o) => format!(
+                "{}: the drive's state alone does not cause it",
+                o.ratios_text()
+            ),
             None if device.starts_with("hdd:") => {
                 "not published; writing does not age a disk, so our results are the same in any \
                  order"

@@ -147,7 +147,7 @@ impl Publication {
     /// Compares our results with the published results.
     pub fn reproduction(&self, results: &Results, quick: bool) -> Reproduction {
         let published = self.published().into_iter();
-        let cells = published.map(|p| ours::beside(p, results, quick));
+        let cells = published.map(|p| ours::find_ours(p, results, quick));
         self.judged(cells.collect(), quick)
     }
     /// Returns the stored results of the full form, if they match the current runs.
@@ -156,7 +156,7 @@ impl Publication {
     }
     fn judged(&self, cells: Vec<Cell>, quick: bool) -> Reproduction {
         let order = figures::column_orders(&self.published());
-        let judgements = judge(&cells, &order, &Evidence::of(self));
+        let judgements = judge(&cells, &order, &Evidence::read(self));
         Reproduction {
             name: self.name,
             title: self.title,

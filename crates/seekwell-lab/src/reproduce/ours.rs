@@ -53,7 +53,7 @@ fn value(p: &Published, run: &Run) -> Option<f64> {
 
 /// Finds our results for a published test. The quick form may use a smaller machine, named `SYSTEM,
 /// an eighth`.
-pub(super) fn beside(p: Published, results: &Results, quick: bool) -> Cell {
+pub(super) fn find_ours(p: Published, results: &Results, quick: bool) -> Cell {
     let on = |m: &str| {
         let rest = m.strip_prefix(p.system.as_str());
         rest.is_some_and(|r| r.is_empty() || r.starts_with(", "))

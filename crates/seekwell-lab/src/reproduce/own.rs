@@ -93,7 +93,7 @@ pub struct Seconds {
 }
 
 impl Second {
-    fn of(row: SeriesRow) -> Second {
+    fn from_row(row: SeriesRow) -> Second {
         let SeriesRow(at_s, ops, _, sum_ns, _, square_us2) = row;
         let n = ops.max(1) as f64;
         let mean_ms = sum_ns as f64 / 1e6 / n;
@@ -146,7 +146,7 @@ pub fn seconds(dir: &Path, results: &Results, kind: &str) -> Result<Vec<Seconds>
     series(dir, |run, layer, of, row| {
         let own = all.iter_mut().find(|s| s.0 == run);
         if let (Layer::Workload, true, Some(own)) = (layer, of == kind, own) {
-            own.1.seconds.push(Second::of(row));
+            own.1.seconds.push(Second::from_row(row));
         }
     })?;
     all.sort_by_key(|s| results.runs[s.0].key.treatment);
@@ -160,11 +160,11 @@ mod tests {
     #[test]
     fn seconds_have_a_mean_and_a_deviation_and_add_up() {
         // 1, 2 and 3 ms: mean 2, variance 2/3.
-        let one = Second::of(SeriesRow(7, 3, 0, 6_000_000, 3_000_000, 14_000_000));
+        let one = Second::from_row(SeriesRow(7, 3, 0, 6_000_000, 3_000_000, 14_000_000));
         assert!((one.mean_ms - 2.0).abs() < 1e-12);
         assert!((one.sd_ms - libm::sqrt(2.0 / 3.0)).abs() < 1e-9);
         // With another second of one operation of 6 ms: mean 3, variance (1 + 4 + 9 + 36) / 4 - 9.
-        let other = Second::of(SeriesRow(8, 1, 0, 6_000_000, 6_000_000, 36_000_000));
+        let other = Second::from_row(SeriesRow(8, 1, 0, 6_000_000, 6_000_000, 36_000_000));
         assert_eq!(other.sd_ms, 0.0);
         let both = Second::together(&[one, other]).expect("two");
         assert_eq!((both.at_s, both.ops), (7, 4));

@@ -121,7 +121,7 @@ mod bits {
 pub(super) struct Bits(String, String, bool, Option<u64>, u64, u64);
 
 impl Bits {
-    fn of(v: &Value) -> Self {
+    fn from_value(v: &Value) -> Self {
         let m = &v.metric;
         let (name, unit) = (m.name.clone(), m.unit.clone());
         let step = m.step.map(f64::to_bits);
@@ -211,7 +211,7 @@ impl Entry {
     /// Builds the entry of a run that has only values.
     pub fn bare(run: &Run) -> Self {
         Entry {
-            values: run.values.iter().map(Bits::of).collect(),
+            values: run.values.iter().map(Bits::from_value).collect(),
             run: Run {
                 values: Vec::new(),
                 ..run.clone()
@@ -224,12 +224,12 @@ impl Entry {
         }
     }
     /// Builds the entry of a finished run. `tag` is the run part of the tags of its histograms.
-    pub fn of(ended: &Ended<'_>, tag: &str, scratch: &mut hlog::Scratch) -> Self {
+    pub fn from_ended(ended: &Ended<'_>, tag: &str, scratch: &mut hlog::Scratch) -> Self {
         let mut entry = Entry::bare(ended.run);
         entry.spec = ended.spec.canonical();
         if let Some(record) = ended.record {
             // `Rest` contains only names, numbers and texts, which JSON can always represent.
-            entry.record = serde_json::to_string(&Rest::of(record)).unwrap_or_default();
+            entry.record = serde_json::to_string(&Rest::from_record(record)).unwrap_or_default();
             entry.take_apart(record, tag, scratch);
         }
         entry
@@ -386,7 +386,7 @@ struct Rest<'a> {
 }
 
 impl<'a> Rest<'a> {
-    fn of(r: &'a Record) -> Self {
+    fn from_record(r: &'a Record) -> Self {
         Rest {
             schema: r.schema,
             early: &r.early,
@@ -446,7 +446,7 @@ mod tests {
             ..Record::default()
         };
         let whole = keys(&serde_json::to_value(&r).expect("JSON"));
-        let kept = keys(&serde_json::to_value(Rest::of(&r)).expect("JSON"));
+        let kept = keys(&serde_json::to_value(Rest::from_record(&r)).expect("JSON"));
         let elsewhere = [
             "seekwell",
             "build",

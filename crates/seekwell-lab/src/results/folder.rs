@@ -59,7 +59,11 @@ impl Folder {
     /// # Errors
     /// Returns an error if the name exists, or if the folder cannot be created there.
     pub fn create(path: &Path, experiment: &Experiment) -> Result<Self, StoreError> {
-        Folder::make(path, Plan::of(experiment), &experiment.stored())
+        Folder::make(
+            path,
+            Plan::from_experiment(experiment),
+            &experiment.stored(),
+        )
     }
 
     /// Creates a results folder from complete results, for imports.
@@ -107,7 +111,7 @@ impl Folder {
     /// belongs to another experiment.
     pub fn resume(path: &Path, experiment: &Experiment) -> Result<Self, StoreError> {
         let mut folder = Folder::open(path)?;
-        if let Some(how) = folder.plan.differs(&Plan::of(experiment)) {
+        if let Some(how) = folder.plan.differs(&Plan::from_experiment(experiment)) {
             return Err(StoreError::bad(
                 path,
                 format!("belongs to another experiment: {how}; name another folder"),
@@ -235,7 +239,7 @@ impl Folder {
     /// Describes how the experiment of the folder differs from `experiment`. Returns `None` if they
     /// are the same.
     pub fn differs(&self, experiment: &Experiment) -> Option<String> {
-        self.plan.differs(&Plan::of(experiment))
+        self.plan.differs(&Plan::from_experiment(experiment))
     }
     /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
@@ -278,7 +282,7 @@ impl Folder {
     /// Everything stored before remains.
     pub fn add(&mut self, ended: &Ended<'_>) -> Result<(), StoreError> {
         let tag = self.tag(ended.run.key);
-        let entry = Entry::of(ended, &tag, &mut self.scratch);
+        let entry = Entry::from_ended(ended, &tag, &mut self.scratch);
         self.keep(&entry, ended.run)?;
         let host = ended.record.and_then(|r| r.host.as_ref());
         if self.environment.ran(host) {
@@ -318,7 +322,7 @@ impl Folder {
     /// call can be repeated.
     pub fn finish(&mut self, results: &Results) -> Result<(), StoreError> {
         // The values in `results` replace the stored values, because they leave out the warm-up.
-        let known = Known::of(&results.runs);
+        let known = Known::new(&results.runs);
         for run in &known.0 {
             if !self.has(run.key) {
                 self.keep(&Entry::bare(run), run)?;

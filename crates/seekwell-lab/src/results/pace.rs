@@ -154,7 +154,7 @@ pub struct WarmUp {
 impl WarmUp {
     /// Determines the warm-up from the runs of the first block. If the experiment sets `warmup_s`,
     /// that value is used.
-    pub fn of(warmup_s: Option<f64>, first_block: &[&Pace]) -> Self {
+    pub fn from_first_block(warmup_s: Option<f64>, first_block: &[&Pace]) -> Self {
         if let Some(s) = warmup_s {
             return WarmUp {
                 // The series has one value per second, so the warm-up is rounded up to whole
@@ -264,7 +264,7 @@ pub fn settle(results: &mut Results) {
         if let Some(first) = first {
             let paces: Vec<&Pace> = first.iter().filter_map(|r| r.pace.as_ref()).collect();
             if !paces.is_empty() {
-                let mut warm = WarmUp::of(method.warmup_s, &paces);
+                let mut warm = WarmUp::from_first_block(method.warmup_s, &paces);
                 warm.look(cell, own, method.margin);
                 own.iter_mut().for_each(|r| cut(r, warm.drop()));
                 cell.warm_up = Some(warm);

@@ -31,7 +31,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    pub fn of(e: &Experiment) -> Self {
+    pub fn from_experiment(e: &Experiment) -> Self {
         let mut plan = Plan {
             schema: RESULTS_VERSION,
             hash: String::new(),

@@ -306,7 +306,7 @@ fn opened(
 struct Columns<'a>(&'a RecordBatch);
 
 impl<'a> Columns<'a> {
-    fn of(&self, name: &str, kind: Kind) -> Result<&'a dyn Array, String> {
+    fn column(&self, name: &str, kind: Kind) -> Result<&'a dyn Array, String> {
         let found = self
             .0
             .column_by_name(name)
@@ -316,19 +316,23 @@ impl<'a> Columns<'a> {
             .ok_or_else(|| format!("no column `{name}`"))
     }
     fn text(&self, name: &str) -> Result<&'a StringArray, String> {
-        Ok(self.of(name, Kind::Text)?.as_string::<i32>())
+        Ok(self.column(name, Kind::Text)?.as_string::<i32>())
     }
     fn int(&self, name: &str) -> Result<&'a Int64Array, String> {
-        Ok(self.of(name, Kind::Int)?.as_primitive::<Int64Type>())
+        Ok(self.column(name, Kind::Int)?.as_primitive::<Int64Type>())
     }
     fn unsigned(&self, name: &str) -> Result<&'a UInt64Array, String> {
-        Ok(self.of(name, Kind::Unsigned)?.as_primitive::<UInt64Type>())
+        Ok(self
+            .column(name, Kind::Unsigned)?
+            .as_primitive::<UInt64Type>())
     }
     fn float(&self, name: &str) -> Result<&'a Float64Array, String> {
-        Ok(self.of(name, Kind::Float)?.as_primitive::<Float64Type>())
+        Ok(self
+            .column(name, Kind::Float)?
+            .as_primitive::<Float64Type>())
     }
     fn truth(&self, name: &str) -> Result<&'a BooleanArray, String> {
-        Ok(self.of(name, Kind::Bool)?.as_boolean())
+        Ok(self.column(name, Kind::Bool)?.as_boolean())
     }
 }
 

@@ -15,7 +15,7 @@ pub enum Statistic {
 }
 
 impl Statistic {
-    fn of(self, values: &[f64]) -> f64 {
+    fn compute(self, values: &[f64]) -> f64 {
         match self {
             Statistic::Mean => mean(values),
             Statistic::Median => median(values).unwrap_or(0.0),
@@ -56,7 +56,7 @@ pub fn bootstrap(values: &[f64], statistic: Statistic, seed: u64) -> Option<Bca>
         for slot in &mut sample {
             *slot = values[rng.random_range(0..values.len())];
         }
-        statistic.of(&sample)
+        statistic.compute(&sample)
     });
     let replicates = replicates.collect();
     bca_from(values, statistic, replicates)
@@ -78,7 +78,7 @@ pub fn complete(values: &[f64], statistic: Statistic) -> Option<Bca> {
                 v
             })
             .collect();
-        statistic.of(&sample)
+        statistic.compute(&sample)
     });
     let replicates = replicates.collect();
     bca_from(values, statistic, replicates)
@@ -90,7 +90,7 @@ pub fn bca_from(values: &[f64], statistic: Statistic, mut replicates: Vec<f64>) 
         return None;
     }
     replicates.sort_by(f64::total_cmp);
-    let estimate = statistic.of(values);
+    let estimate = statistic.compute(values);
     let near = EQUAL * estimate.abs().max(1.0);
     let ties = replicates.iter().filter(|r| (**r - estimate).abs() <= near);
     let below = replicates.iter().filter(|r| **r < estimate - near);
@@ -100,7 +100,7 @@ pub fn bca_from(values: &[f64], statistic: Statistic, mut replicates: Vec<f64>) 
     let left_out: Vec<f64> = (0..values.len())
         .map(|i| {
             let rest: Vec<f64> = [&values[..i], &values[i + 1..]].concat();
-            statistic.of(&rest)
+            statistic.compute(&rest)
         })
         .collect();
     let middle = mean(&left_out);

@@ -179,9 +179,9 @@ fn commit_ms(b: &Bench) -> Measured<f64> {
     for i in 0..200 {
         c.sleep(Nanos::from_ms(5));
         sum += c
-            .one(command(Op::Write, 1_000_000 + 16 * i, 16))
+            .send(command(Op::Write, 1_000_000 + 16 * i, 16))
             .as_ms_f64();
-        sum += c.one(command(Op::Flush, 0, 0)).as_ms_f64();
+        sum += c.send(command(Op::Flush, 0, 0)).as_ms_f64();
     }
     Ok(sum / 200.0)
 }

@@ -124,7 +124,13 @@ fn limit_of(name: &str, workload: &str, grounds: Grounds, s: f64) -> Option<(f64
 
 impl Verdict {
     /// Compares the real with the simulated side.
-    pub fn of(workload: String, real: &Side, sim: &Side, null: Null, grounds: Grounds) -> Self {
+    pub fn compare(
+        workload: String,
+        real: &Side,
+        sim: &Side,
+        null: Null,
+        grounds: Grounds,
+    ) -> Self {
         let mut rows = Vec::new();
         for ((name, r), (_, s)) in real.tally.rows().into_iter().zip(sim.tally.rows()) {
             if r == Count::default() && s == Count::default() {
@@ -239,7 +245,7 @@ mod tests {
     fn shares_and_slack() {
         let judge = |real: u64, sim: u64, rate: f64| {
             let (real, sim) = (side(real, 100.0), side(sim, rate));
-            let v = Verdict::of("x".into(), &real, &sim, Null::default(), Grounds::All);
+            let v = Verdict::compare("x".into(), &real, &sim, Null::default(), Grounds::All);
             v.agrees().expect("all is judged")
         };
         assert!(judge(100, 105, 100.0) && judge(100, 95, 124.0));
@@ -252,7 +258,7 @@ mod tests {
     #[test]
     fn the_allowance_for_small_counts_is_shown() {
         let (real, sim) = (side(2, 100.0), side(0, 100.0));
-        let v = Verdict::of("x".into(), &real, &sim, Null::default(), Grounds::All);
+        let v = Verdict::compare("x".into(), &real, &sim, Null::default(), Grounds::All);
         let limits: Vec<String> = v.rows.iter().map(Row::allowed).collect();
         assert_eq!(limits, ["5 % or 2", "5 % or 16", "25 %"]);
         assert_eq!(v.rows[0].agrees(), Some(true), "2 against 0");
@@ -262,7 +268,7 @@ mod tests {
     fn what_is_not_judged_is_no_pass() {
         let of = |real, sim, grounds| {
             let (real, sim) = (side(real, 100.0), side(sim, 10.0));
-            Verdict::of("x".into(), &real, &sim, Null::default(), grounds)
+            Verdict::compare("x".into(), &real, &sim, Null::default(), grounds)
         };
         let all = of(100, 100, Grounds::All);
         assert_eq!(all.agrees(), Some(false), "the rate");
@@ -282,7 +288,7 @@ mod tests {
             rate: 10.0,
         };
         let (real, sim) = (side(100, 100.0), side(100, 100.0));
-        let score = Verdict::of("x".into(), &real, &sim, null, Grounds::All).score();
+        let score = Verdict::compare("x".into(), &real, &sim, null, Grounds::All).score();
         assert_eq!((score.within, score.null_within, score.judged), (3, 0, 3));
     }
 }

@@ -234,7 +234,7 @@ fn check(a: &Options, plan: &Plan, name: &str, dir: &Path) -> Result<Checked, Wo
     };
     let grounds = grounds(a.raw, &host, account.as_ref());
     Ok(Checked {
-        verdict: Verdict::of(name.to_owned(), &real, &sim, null, grounds),
+        verdict: Verdict::compare(name.to_owned(), &real, &sim, null, grounds),
         grounds,
         real,
         sim,

@@ -141,7 +141,7 @@ pub enum Issued {
 
 impl Round {
     /// Builds a round from a case that has events and no input.
-    pub fn of(case: &Case) -> Result<Round, CaseError> {
+    pub fn from_case(case: &Case) -> Result<Round, CaseError> {
         let error = |why: String| CaseError::Case {
             case: case.case.clone(),
             why,

@@ -109,14 +109,14 @@ mod tests {
     use anstream::adapter::strip_str;
 
     /// Returns the text below the headline of each device.
-    fn told(schedulers: &[&str], cells: &[(&str, &str, &str, bool, &[f64])]) -> String {
+    fn advice_text(schedulers: &[&str], cells: &[(&str, &str, &str, bool, &[f64])]) -> String {
         let (results, analysis) = analysed(schedulers, cells);
         strip_str(&answers(&all(&results, &analysis), 100)).to_string()
     }
 
     #[test]
     fn figures_of_the_choice_and_the_incumbent_stand_under_the_headline() {
-        let text = told(
+        let text = advice_text(
             &["mq-deadline", "bfq"],
             &[
                 ("sda", "start", "s", false, &[20.0, 1.0]),
@@ -138,7 +138,7 @@ mod tests {
     /// A user who keeps the current scheduler must see both the cost and the benefit.
     #[test]
     fn the_incumbent_is_shown_beside_the_one_it_is_furthest_behind() {
-        let text = told(
+        let text = advice_text(
             &["mq-deadline", "none", "bfq"],
             &[
                 ("sda", "start", "s", false, &[3.0, 3.0, 1.0]),
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn devices_of_which_the_same_is_said_have_a_figure_each() {
-        let text = told(
+        let text = advice_text(
             &["mq-deadline", "none"],
             &[
                 ("sda", "copy", "MB/s", true, &[100.0, 100.0]),

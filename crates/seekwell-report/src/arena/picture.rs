@@ -27,7 +27,7 @@ struct Axis {
 
 impl Axis {
     /// Makes an axis that covers all means, all intervals and zero, rounded to whole steps.
-    fn of<'a>(means: impl Iterator<Item = &'a Mean> + Clone) -> Self {
+    fn covering<'a>(means: impl Iterator<Item = &'a Mean> + Clone) -> Self {
         let ends = means.flat_map(|m| {
             let (low, high) = m.interval95.unwrap_or((m.factor, m.factor));
             [percent(low), percent(high), percent(m.factor)]
@@ -105,8 +105,8 @@ pub(super) fn front(s: &Standing, against: Figure) -> Option<String> {
     if all.is_empty() {
         return None;
     }
-    let across = Axis::of(all.iter().map(|p| p.1));
-    let up = Axis::of(all.iter().map(|p| p.2));
+    let across = Axis::covering(all.iter().map(|p| p.1));
+    let up = Axis::covering(all.iter().map(|p| p.2));
     let x = |v: f64| LEFT + (WIDE - LEFT - RIGHT) * across.at(v);
     let y = |v: f64| ABOVE + (TALL - ABOVE - BELOW) * (1.0 - up.at(v));
     let told: Vec<String> = all

@@ -36,14 +36,14 @@ pub fn svg(heading: &str, plots: &[Plot]) -> String {
         let y = HEAD + HIGH * i as f64;
         // Writing to a String cannot fail.
         let _ = writeln!(out, "<g transform=\"translate(0 {y})\">");
-        one(&mut out, p);
+        draw_plot(&mut out, p);
         out += "</g>\n";
     }
     out + "</svg>\n"
 }
 
-fn one(out: &mut String, plot: &Plot) {
-    let frame = Frame::of(plot);
+fn draw_plot(out: &mut String, plot: &Plot) {
+    let frame = Frame::for_plot(plot);
     let (left, right, top, bottom) = BOX;
     let x = |v: f64| left + (right - left) * frame.across(v);
     let y = |v: f64| bottom - (bottom - top) * frame.up(v);

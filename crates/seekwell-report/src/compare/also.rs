@@ -8,7 +8,12 @@ use seekwell_lab::analysis::CellAnalysis;
 /// Returns the other metrics that differ significantly, corrected for the number of metrics.
 /// Schedulers with the same results are grouped, and so are metrics with the same differences. At
 /// most `most` lines are returned, and the other differences are counted.
-pub(super) fn seen(cell: &CellAnalysis, labels: &[String], most: usize, width: usize) -> String {
+pub(super) fn other_differences(
+    cell: &CellAnalysis,
+    labels: &[String],
+    most: usize,
+    width: usize,
+) -> String {
     let labels = all_in_prose(labels);
     let name = |t: usize| labels.get(t).map_or("?", String::as_str);
     let mut said: Vec<(String, Vec<&str>)> = Vec::new();

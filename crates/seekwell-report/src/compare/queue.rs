@@ -5,7 +5,7 @@ use crate::table::wrap;
 use seekwell_core::prose::all_in_prose;
 use seekwell_core::result::{QueueUsed, Record};
 
-fn said(q: &QueueUsed) -> String {
+fn describe_queue(q: &QueueUsed) -> String {
     let list = match q.max_segments {
         Some(n) => format!("scatter list of {n} entries"),
         None => "a scatter list as long as the request".to_owned(),
@@ -33,7 +33,7 @@ pub fn limits(records: &[Record], width: usize) -> String {
     let mut alike: Vec<(String, Vec<&str>)> = Vec::new();
     for r in records {
         let Some(q) = &r.queue else { continue };
-        let text = said(q);
+        let text = describe_queue(q);
         match alike.iter_mut().find(|a| a.0 == text) {
             Some(a) => a.1.push(&r.scheduler.spec),
             None => alike.push((text, vec![&r.scheduler.spec])),

@@ -359,7 +359,8 @@ pub fn judged(
     if n > 1 {
         let t = t.without(&["BETTER IN", "SD"], 2, width);
         out += &t.render_fit(2, width, 1);
-        out += &also::seen(cell, labels, if details { usize::MAX } else { ALSO }, prose);
+        out +=
+            &also::other_differences(cell, labels, if details { usize::MAX } else { ALSO }, prose);
     }
     let flags = flags(cell, labels, true);
     let mut used = 0;

@@ -73,7 +73,7 @@ pub(crate) fn analysed(schedulers: &[&str], cells: &[Made]) -> (Results, Analysi
 
 const TODAY: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
 
-fn said(analysis: &Analysis, rows: &[Judged], lines: usize, width: usize) -> String {
+fn rendered(analysis: &Analysis, rows: &[Judged], lines: usize, width: usize) -> String {
     let legend = legend(0.02, width);
     let text = answer(
         rows,
@@ -127,7 +127,7 @@ fn a_row_has_every_figure_and_words_for_them() {
         ],
     );
     for (width, expected) in [(80, narrow), (100, wide), (140, wider)] {
-        let text = said(&analysis, &rows, 24, width);
+        let text = rendered(&analysis, &rows, 24, width);
         for row in expected {
             assert!(text.contains(row), "{width}: {row}\n{text}");
         }
@@ -159,7 +159,7 @@ fn rows_of_a_workload_stand_under_its_name_and_workloads_under_their_device() {
             ..Judged::new(c.workload.clone(), c)
         })
         .collect();
-    let text = said(&analysis, &rows, 24, 100);
+    let text = rendered(&analysis, &rows, 24, 100);
     let table = text.split_once("WORKLOAD").expect("a table").1;
     let heads: Vec<&str> = table
         .lines()
@@ -196,7 +196,7 @@ fn many_schedulers_stand_in_rows_and_too_many_lines_are_counted() {
     let figures = [5.0, 5.3, 5.3, 9.0, 9.0, 9.9];
     let one: Made = ("a", "copy", "ms", false, &figures);
     let (_, analysis) = analysed(&six, &[one]);
-    let text = said(&analysis, &rows(&analysis), 24, 80);
+    let text = rendered(&analysis, &rows(&analysis), 24, 80);
     for line in [
         "  SCHEDULER             copy, ms\n  none         5.01 best\n",
         "  bfq          9.02 1.80x slower\n",
@@ -209,7 +209,7 @@ fn many_schedulers_stand_in_rows_and_too_many_lines_are_counted() {
         .map(|n| ("a", n.as_str(), "ms", false, &figures[..]))
         .collect();
     let (_, analysis) = analysed(&six, &many);
-    let text = said(&analysis, &rows(&analysis), 24, 80);
+    let text = rendered(&analysis, &rows(&analysis), 24, 80);
     assert!(text.lines().count() <= 24, "{text}");
     let words = "`none` best, next 1.06x slower, turns unclear";
     let shown = text.lines().filter(|l| l.contains(words));

@@ -227,7 +227,7 @@ pub(super) fn summary(rows: &[Judged], labels: &[String], named: bool) -> String
 mod tests {
     use super::*;
 
-    fn said(marks: &[Mark], unit: &str) -> Vec<String> {
+    fn mark_words(marks: &[Mark], unit: &str) -> Vec<String> {
         let names = ["none", "mq-deadline", "kyber", "bfq"].map(str::to_owned);
         phrases(marks, &names[..marks.len()], unit)
     }
@@ -235,10 +235,10 @@ mod tests {
     #[test]
     fn a_row_is_said_in_words() {
         use Mark::{Best, Same, Slower, Unclear, Unfinished};
-        assert_eq!(said(&[Same, Same, Same, Same], "ms"), ["same"]);
-        assert_eq!(said(&[Unclear, Unclear], "ms"), ["unclear"]);
+        assert_eq!(mark_words(&[Same, Same, Same, Same], "ms"), ["same"]);
+        assert_eq!(mark_words(&[Unclear, Unclear], "ms"), ["unclear"]);
         assert_eq!(
-            said(&[Slower(2.2), Slower(2.14), Slower(2.2), Best], "ms"),
+            mark_words(&[Slower(2.2), Slower(2.14), Slower(2.2), Best], "ms"),
             [
                 "bfq best, `none` and kyber 2.2x, mq-deadline 2.1x slower",
                 "bfq best, others 2.1x to 2.2x slower",
@@ -247,7 +247,7 @@ mod tests {
             ]
         );
         assert_eq!(
-            said(&[Best, Same, Same, Slower(1.16)], "files/s"),
+            mark_words(&[Best, Same, Same, Slower(1.16)], "files/s"),
             [
                 "`none`, mq-deadline and kyber best, bfq 1.16x slower",
                 "bfq 1.16x slower, others same",
@@ -256,11 +256,11 @@ mod tests {
             ]
         );
         assert_eq!(
-            said(&[Best, Slower(43.2), Unclear], "blogs"),
+            mark_words(&[Best, Slower(43.2), Unclear], "blogs"),
             ["`none` best, mq-deadline 43x worse, kyber unclear"]
         );
         assert_eq!(
-            said(&[Unfinished, Best, Unfinished], "s"),
+            mark_words(&[Unfinished, Best, Unfinished], "s"),
             ["mq-deadline best, `none` and kyber not finished"]
         );
     }

@@ -101,7 +101,7 @@ pub fn agreement(
     beside: &[Beside],
 ) -> Result<String, CaseError> {
     let timers = case.expected_timers();
-    let a = Agreement::of(want, timers.as_deref(), run);
+    let a = Agreement::compare(want, timers.as_deref(), run);
     let mut out = String::new();
     let head = format!("Agreement with the recording of {} decisions\n", a.expected);
     paint(&mut out, &head, HEAD);

@@ -27,7 +27,12 @@ struct Square {
     what: String,
 }
 
-pub(super) fn of(index: &Index, analysis: &Analysis, group: &Group, advice: Advice) -> Answer {
+pub(super) fn build_answer(
+    index: &Index,
+    analysis: &Analysis,
+    group: &Group,
+    advice: Advice,
+) -> Answer {
     let taken = advice.scheduler.as_deref();
     let mark = taken.and_then(|n| analysis.treatments.iter().position(|t| t == n));
     let square = |i: &usize| {

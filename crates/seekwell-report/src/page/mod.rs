@@ -91,7 +91,7 @@ pub fn page(
     let answers: Vec<_> = analysis
         .groups
         .iter()
-        .map(|g| answer::of(&index, analysis, g, advice(results, analysis, g)))
+        .map(|g| answer::build_answer(&index, analysis, g, advice(results, analysis, g)))
         .collect();
     // The end tag of a script ends it at any place, so the tag is escaped.
     let json = serde_json::to_string(&index)

@@ -115,7 +115,7 @@ struct Reasons {
 }
 
 impl Reasons {
-    fn of(&mut self, e: &EventLine, names: &BTreeMap<u32, String>) -> usize {
+    fn intern(&mut self, e: &EventLine, names: &BTreeMap<u32, String>) -> usize {
         let who = |task: Option<u32>| -> String {
             match (task, e.queue) {
                 (Some(t), _) => names.get(&t).cloned().unwrap_or(format!("task {t}")),
@@ -199,7 +199,7 @@ pub(super) fn pack(lane: &Lane, most: usize) -> Option<Packed> {
             sector: of(e.sector.map(|s| s as i64), last.sector),
             n: of(e.n.map(i64::from), last.n),
             more: match e.a.as_str() {
-                "m" | "a" | "d" | "T" => reasons.of(e, &names) as i64,
+                "m" | "a" | "d" | "T" => reasons.intern(e, &names) as i64,
                 "j" => e.gone.map_or(-1, i64::from),
                 "I" => i64::from(e.state.as_deref() != Some("sorted")),
                 _ => 0,

@@ -62,13 +62,13 @@ pub fn bars(p: &mut Picture, rows: &[String], columns: &[Column]) {
                 let y = top - 15.0 * (deep - 1 - i) as f64 - 4.0;
                 p.small(x, y, Anchor::Start, line);
             }
-            one(p, column, x, top, each);
+            draw_bar(p, column, x, top, each);
         }
         p.y = top + ROW * rows.len() as f64 + 8.0;
     }
 }
 
-fn one(p: &mut Picture, column: &Column, x: f64, top: f64, wide: f64) {
+fn draw_bar(p: &mut Picture, column: &Column, x: f64, top: f64, wide: f64) {
     let drawn = || column.bars.iter().flatten();
     let text = drawn().map(|b| width(&b.text, SMALL)).fold(0.0, f64::max);
     let most = drawn()

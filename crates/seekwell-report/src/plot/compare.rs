@@ -59,7 +59,7 @@ pub fn compare(heading: &str, devices: &[(String, Vec<Side<'_>>)]) -> String {
                 p.styled(LEFT, p.y, 14.0, "", Anchor::Start, true, &line);
             }
             if !side.records.is_empty() {
-                one(&mut p, side.records);
+                draw_workload(&mut p, side.records);
             }
             for u in side.rest {
                 p.paragraph(&format!("not compared: {}: {}", u.label, u.why), "bad");
@@ -70,7 +70,7 @@ pub fn compare(heading: &str, devices: &[(String, Vec<Side<'_>>)]) -> String {
     p.finish()
 }
 
-fn one(p: &mut Picture, records: &[Record]) {
+fn draw_workload(p: &mut Picture, records: &[Record]) {
     let best = standing(records).map(|s| s.leaders()).unwrap_or_default();
     let rows: Vec<String> = records.iter().map(|r| r.scheduler.spec.clone()).collect();
     let bar = |(i, r): (usize, &Record)| {

@@ -289,7 +289,7 @@ fn requests(p: &mut Picture, axes: &Axes, all: &[Way]) {
         };
         p.title(&format!(
             "{at} ms: {} dispatched as {}{done}{why}",
-            who(w),
+            describe_bio(w),
             w.order
         ));
         p.push(format_args!("</rect>"));
@@ -305,13 +305,13 @@ fn requests(p: &mut Picture, axes: &Axes, all: &[Way]) {
              stroke-width=\"1.5\">",
             class(w.event.op)
         ));
-        p.title(&format!("{} ms: {} arrives", w.arrives, who(w)));
+        p.title(&format!("{} ms: {} arrives", w.arrives, describe_bio(w)));
         p.push(format_args!("</circle>"));
     }
 }
 
 /// Describes a bio, for example "3 R 200+8 from process 1".
-fn who(w: &Way) -> String {
+fn describe_bio(w: &Way) -> String {
     let (e, letter) = (&w.event, letter(w.event.op, w.event.flags));
     let whose = e
         .task

@@ -39,7 +39,7 @@ fn in_force(results: &Results, treatment: usize) -> Vec<(&str, u64)> {
 }
 
 /// Describes the values, for example "2000", "75000 on sda and 2000 on sdb".
-fn said(devices: &[(&str, u64)]) -> String {
+fn describe_values(devices: &[(&str, u64)]) -> String {
     let mut values: Vec<(u64, Vec<&str>)> = Vec::new();
     for (device, usec) in devices {
         match values.iter_mut().find(|v| v.0 == *usec) {
@@ -73,7 +73,7 @@ pub fn line(results: &Results) -> String {
         if devices.is_empty() {
             continue;
         }
-        let text = said(&devices);
+        let text = describe_values(&devices);
         match alike.iter_mut().find(|a| a.0 == text) {
             Some(a) => a.1.push(&t.label),
             None => alike.push((text, vec![&t.label])),
@@ -218,7 +218,7 @@ fn setting(label: &str) -> String {
 }
 
 /// Adds the effect of the throttling to a recommendation.
-pub(crate) fn told(
+pub(crate) fn with_throttle(
     results: &Results,
     analysis: &Analysis,
     group: &Group,

@@ -8,7 +8,7 @@ use std::io::Cursor;
 
 const NAME: &str = "<img onerror=x>\u{202e}\"q\" & 'a'";
 
-fn of(text: String) -> Survey {
+fn survey_of(text: String) -> Survey {
     let options = ReadOptions {
         keep_events: true,
         ..ReadOptions::default()
@@ -43,7 +43,7 @@ fn sample() -> Survey {
         line(t + 40, &format!("D {rw} {sector} + 8 [{NAME}]"));
         line(t + 240, &format!("C {rw} {sector} + 8 [0]"));
     }
-    of(text)
+    survey_of(text)
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn a_spike_is_drawn_however_long_the_trace() {
 #[test]
 fn a_trace_without_completions_says_so() {
     let csv = "t_ns,op,sector,sectors\n0,R,0,8\n2000,W,8,8\n";
-    let s = of(csv.to_owned());
+    let s = survey_of(csv.to_owned());
     let text = screen(&s, 80);
     assert!(text.contains("so latencies are unknown"), "{text}");
     page(&s).expect("a page");
@@ -144,7 +144,7 @@ fn a_trace_without_completions_says_so() {
 /// must not call them small.
 #[test]
 fn a_trace_without_queue_events_tells_what_it_knows() {
-    let s = of(
+    let s = survey_of(
         "  8,0 2 1 8018.233161000 300 D WS 1000000 + 16 [app]\n  8,0 4 2 8018.243833000 0 C WS 1000000 + 16 [0]\n\
          \x20 8,0 2 3 8018.253161000 300 D R 1000600 + 16 [app]\n  8,0 4 4 8018.254833000 0 C R 1000600 + 16 [0]\n"
             .to_owned(),
@@ -182,7 +182,7 @@ fn one_record_makes_no_rate() {
         // Two records at the same instant have no rate.
         "t_ns,op,sector,sectors\n5,R,0,8\n5,R,80,8\n",
     ] {
-        let s = of(csv.to_owned());
+        let s = survey_of(csv.to_owned());
         let text = details(&s, 100);
         assert!(text.contains("too few for a rate"), "{text}");
         assert!(
@@ -190,7 +190,7 @@ fn one_record_makes_no_rate() {
             "{text}"
         );
     }
-    let two = of("t_ns,op,sector,sectors\n0,R,0,8\n500000000,R,80,8\n".to_owned());
+    let two = survey_of("t_ns,op,sector,sectors\n0,R,0,8\n500000000,R,80,8\n".to_owned());
     let text = details(&two, 100);
     assert!(
         text.contains("500 ms: 2 reads (8.19 kB); on average 4.00 I/Os per second"),

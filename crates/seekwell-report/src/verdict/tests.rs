@@ -19,7 +19,7 @@ fn run(name: &str, value: f64) -> Record {
 }
 
 fn words(runs: &[Record]) -> String {
-    of(runs).expect("two runs").words()
+    super::standing(runs).expect("two runs").words()
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn between_generations_placement_may_be_all_there_is() {
     ];
     let v = standing(&runs).unwrap();
     assert!(v.only_placement() && v.winner().is_none());
-    let text = of(&runs).unwrap().words();
+    let text = super::standing(&runs).unwrap().words();
     assert!(
         text.contains("But cfq (4.0) and bfq (6.12) belong to different kernels")
             && text.contains("a factor of 1.9"),
@@ -210,8 +210,8 @@ fn the_cost_of_cpu_is_spoken_of_where_it_would_show() {
 
 #[test]
 fn one_run_or_nothing_gives_no_verdict() {
-    assert!(of(&[]).is_none());
-    assert!(of(&[run("noop", 1.0)]).is_none());
+    assert!(super::standing(&[]).is_none());
+    assert!(super::standing(&[run("noop", 1.0)]).is_none());
     let text = words(&[run("noop", 0.0), run("cfq", 0.0)]);
     assert!(text.starts_with("no difference"), "{text}");
     let text = words(&[run("noop", 0.0), run("cfq", 5.0)]);

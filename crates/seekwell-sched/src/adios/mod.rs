@@ -64,7 +64,7 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
         except: &[],
     },
     rules: rules::RULES,
-    tunables: tunables::of,
+    tunables: tunables::tunables_of,
     make: |cx, v| Box::new(Adios::new(cx, v)),
 };
 
@@ -446,7 +446,7 @@ impl Scheduler for Adios {
     }
 
     fn tunables(&self) -> &'static [Tunable] {
-        tunables::of(self.version.name)
+        tunables::tunables_of(self.version.name)
     }
     fn show(&self, _: &Cx, name: &str) -> Option<String> {
         tunables::show(self, name)

@@ -281,7 +281,7 @@ static OF_3_0_1: [Tunable; 22] = table_3("0x7");
 static OF_3_1_9: [Tunable; 22] = table_3("0x0");
 
 /// Returns the tunables of a version.
-pub(super) fn of(version: &str) -> &'static [Tunable] {
+pub(super) fn tunables_of(version: &str) -> &'static [Tunable] {
     match version {
         "1.5.5" => &OF_1_5_5,
         "3.0.1" => &OF_3_0_1,
@@ -306,7 +306,7 @@ fn invalid(name: &str, why: &str) -> StoreError {
 /// Parses a number. Returns an error if it is outside the range in the table.
 fn ranged(version: Version, name: &'static str, text: &str) -> Result<u64, StoreError> {
     let v = strict_u64(name, text)?;
-    let Some(t) = of(version.name).iter().find(|t| t.name == name) else {
+    let Some(t) = tunables_of(version.name).iter().find(|t| t.name == name) else {
         return Err(StoreError::unknown(name));
     };
     if v < t.min as u64 || v > t.max as u64 && t.max != U64_TOP {
@@ -322,7 +322,7 @@ fn ranged(version: Version, name: &'static str, text: &str) -> Result<u64, Store
 }
 
 pub(super) fn show(a: &Adios, name: &str) -> Option<String> {
-    if !of(a.version.name).iter().any(|t| t.name == name) {
+    if !tunables_of(a.version.name).iter().any(|t| t.name == name) {
         return None;
     }
     if let Some(k) = name.strip_prefix("batch_limit_").and_then(of_type) {
@@ -358,7 +358,7 @@ pub(super) fn show(a: &Adios, name: &str) -> Option<String> {
 }
 
 pub(super) fn store(a: &mut Adios, cx: &Cx, name: &str, text: &str) -> Result<(), StoreError> {
-    if !of(a.version.name).iter().any(|t| t.name == name) {
+    if !tunables_of(a.version.name).iter().any(|t| t.name == name) {
         return Err(StoreError::unknown(name));
     }
     let v = a.version;

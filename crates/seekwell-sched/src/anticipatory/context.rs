@@ -143,7 +143,7 @@ impl std::ops::IndexMut<Ctx> for ContextTable {
 
 impl ContextTable {
     /// Returns the context that belongs to an io context of the layer, and creates it if needed.
-    pub fn of(&mut self, ioc: IocId, alive: bool) -> Ctx {
+    pub fn get_or_create(&mut self, ioc: IocId, alive: bool) -> Ctx {
         if let Some(c) = *self.by_ioc.at(ioc.idx()) {
             return c;
         }
@@ -232,14 +232,14 @@ mod tests {
     #[test]
     fn a_dead_context_lives_while_it_is_referred_to() {
         let mut t = ContextTable::default();
-        let c = t.of(IocId(3), true);
+        let c = t.get_or_create(IocId(3), true);
         t.get(c);
         t.exit(IocId(3));
         t.release(IocId(3));
-        let d = t.of(IocId(3), true);
+        let d = t.get_or_create(IocId(3), true);
         assert_ne!(c, d, "the index is reused, the context is not");
         assert!(!t[c].alive && t[d].alive);
         t.put(c);
-        assert_eq!(t.of(IocId(4), true), c, "now it is free");
+        assert_eq!(t.get_or_create(IocId(4), true), c, "now it is free");
     }
 }

@@ -179,7 +179,7 @@ impl Scheduler for Anticipatory {
     fn insert(&mut self, cx: &mut Cx, rq: RqId, _: Insert) {
         let (c, now) = (Self::class(cx, rq), cx.jiffies());
         let ioc = cx.rqs[rq].ioc;
-        let x = self.ctxs.of(ioc, cx.alive(ioc));
+        let x = self.ctxs.get_or_create(ioc, cx.alive(ioc));
         // A request that the driver returned keeps its context.
         let given_back = std::mem::take(self.rq.at(rq.idx()));
         self.ctxs.get(x);
@@ -323,7 +323,7 @@ impl Scheduler for Anticipatory {
 
     fn may_queue(&mut self, cx: &mut Cx, _: &Bio, ioc: IocId) -> MayQueue {
         let alive = cx.alive(ioc);
-        if self.waiting() && self.antic_ctx == Some(self.ctxs.of(ioc, alive)) {
+        if self.waiting() && self.antic_ctx == Some(self.ctxs.get_or_create(ioc, alive)) {
             return MayQueue::Must;
         }
         MayQueue::May
@@ -407,7 +407,7 @@ impl Scheduler for Anticipatory {
     fn ioc_event(&mut self, _: &mut Cx, ioc: IocId, what: IocEvent) {
         match what {
             IocEvent::Attach => {
-                self.ctxs.of(ioc, true);
+                self.ctxs.get_or_create(ioc, true);
             }
             IocEvent::Exit => self.ctxs.exit(ioc),
             IocEvent::Release => self.ctxs.release(ioc),

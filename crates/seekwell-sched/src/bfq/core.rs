@@ -153,7 +153,7 @@ impl<X: Variant> Core<X> {
         }
     }
     /// Returns a reference to queue `q` and its owner, for the text of a decision.
-    pub fn of(&self, q: QId) -> About {
+    pub fn about(&self, q: QId) -> About {
         About::queue(q, self.queue(q).pid)
     }
 

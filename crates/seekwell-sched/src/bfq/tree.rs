@@ -44,7 +44,7 @@ pub struct MinStart(u64);
 impl Augment<Key> for MinStart {
     const ON: bool = true;
     #[inline]
-    fn of(key: Key, left: Option<Self>, right: Option<Self>) -> Self {
+    fn combine(key: Key, left: Option<Self>, right: Option<Self>) -> Self {
         let mut min = key.start;
         for child in [left, right].into_iter().flatten() {
             if gt(min, child.0) {

@@ -111,8 +111,8 @@ impl Cfq {
             (target, q, theirs)
         };
         cx.why(rules::MERGE_PLANNED, || {
-            self.of(from)
-                .and(self.of(to).task)
+            self.about(from)
+                .and(self.about(to).task)
                 .says("{who} is to merge into {other}")
         });
         self.queue_mut(from).merge_to = Some(to);
@@ -123,7 +123,9 @@ impl Cfq {
     /// that queue.
     pub(super) fn follow_merge(&mut self, cx: &mut Cx, ioc: IocId, q: u32, to: u32) -> u32 {
         cx.why(rules::QUEUES_MERGED, || {
-            self.of(q).and(self.of(to).task).says("{who} joins {other}")
+            self.about(q)
+                .and(self.about(to).task)
+                .says("{who} joins {other}")
         });
         self.ctx.at(ioc).queue[1] = to;
         self.queue_mut(to).coop = true;
@@ -142,7 +144,7 @@ impl Cfq {
             return Some(q);
         }
         cx.why(rules::QUEUE_SPLIT, || {
-            self.of(q)
+            self.about(q)
                 .says("a process leaves the queue it shares with {who}")
         });
         self.ctx.at(ioc).queue[1] = NONE;

@@ -161,7 +161,7 @@ impl Flat {
     }
 
     /// Returns a reference to queue `q` and its owner, for the text of a decision.
-    pub fn of(&self, q: u32) -> About {
+    pub fn about(&self, q: u32) -> About {
         About::queue(q, self.queues[q as usize].pid)
     }
 
@@ -305,7 +305,8 @@ impl Flat {
             self.queue_mut(q).idle_window = window;
             cx.why(rules::IDLE_WINDOW, || {
                 let word = if window { "gets" } else { "loses" };
-                self.of(q).says(format!("{{who}} {word} its idle window"))
+                self.about(q)
+                    .says(format!("{{who}} {word} its idle window"))
             });
         }
     }
@@ -328,11 +329,11 @@ impl Flat {
         let x = self.queue_mut(q);
         x.must_dispatch = true;
         x.wait_request = true;
-        cx.arm_jiffy_for(IDLE_TIMER, cx.jiffies() + wait, || self.of(q));
+        cx.arm_jiffy_for(IDLE_TIMER, cx.jiffies() + wait, || self.about(q));
         let hz = cx.hz();
         cx.why(rules::IDLE_ARMED, || {
             let wait_ms = wait * 1000 / hz;
-            self.of(q)
+            self.about(q)
                 .says(format!("idles for {{who}}, at most {wait_ms} ms"))
         });
         true

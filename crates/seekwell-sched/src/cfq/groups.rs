@@ -25,7 +25,7 @@ pub(super) enum Rank {
 
 impl Rank {
     /// Returns the rank of a scheduling class.
-    pub fn of(class: Class) -> Self {
+    pub fn from_class(class: Class) -> Self {
         match class {
             Class::Rt => Rank::Rt,
             Class::Idle => Rank::Idle,
@@ -204,7 +204,7 @@ impl Cfq {
     #[inline]
     pub(super) fn tree_for(&self, q: u32) -> TreeId {
         let x = self.queue(q);
-        TreeId::new(Rank::of(x.class), x.kind())
+        TreeId::new(Rank::from_class(x.class), x.kind())
     }
 
     /// Returns the first queue of a service tree.

@@ -88,7 +88,7 @@ impl Cfq {
             x.slice_end = now + slice;
             x.slice_new = false;
             cx.why(rules::SLICE_STARTS, || {
-                self.of(q)
+                self.about(q)
                     .says(format!("the slice of {{who}} starts: {slice} jiffies"))
             });
         }
@@ -101,7 +101,7 @@ impl Cfq {
             x.slice_end = now + extra;
             x.wait_busy = true;
             cx.why(rules::WAIT_BUSY, || {
-                self.of(q)
+                self.about(q)
                     .says("the last queue of its group gets time for one more request")
             });
         }
@@ -147,7 +147,8 @@ impl Cfq {
         }
         if self.thinks_longer_than(x.slice_end.wrapping_sub(now)) {
             cx.why(rules::THINKS_TOO_LONG, || {
-                self.of(q).says("{who} thinks longer than its slice lasts")
+                self.about(q)
+                    .says("{who} thinks longer than its slice lasts")
             });
             return;
         }
@@ -159,11 +160,11 @@ impl Cfq {
             false => self.set.slice_idle_j,
         };
         self.queue_mut(q).wait_request = true;
-        cx.arm_jiffy_for(IDLE_TIMER, now + wait, || self.of(q));
+        cx.arm_jiffy_for(IDLE_TIMER, now + wait, || self.about(q));
         let hz = cx.hz();
         cx.why(rules::IDLE_ARMED, || {
             let wait_ms = wait * 1000 / hz;
-            self.of(q)
+            self.about(q)
                 .says(format!("idles for {{who}}, at most {wait_ms} ms"))
         });
     }
@@ -183,7 +184,7 @@ impl Cfq {
                     self.queue_mut(a).deep = false;
                 }
                 cx.why(rules::IDLE_IN_VAIN, || {
-                    self.of(a).says("idling for {who} was in vain")
+                    self.about(a).says("idling for {who} was in vain")
                 });
                 self.expire(cx, a, false);
             }

@@ -119,7 +119,8 @@ impl Cfq {
             x.idle_window = window;
             cx.why(rules::IDLE_WINDOW, || {
                 let word = if window { "gets" } else { "loses" };
-                self.of(q).says(format!("{{who}} {word} its idle window"))
+                self.about(q)
+                    .says(format!("{{who}} {word} its idle window"))
             });
         }
     }
@@ -133,7 +134,7 @@ impl Cfq {
             }
             if cx.rqs[rq].sectors > PAGE || self.busy > 1 {
                 cx.why(rules::AWAITED_REQUEST, || {
-                    self.of(q)
+                    self.about(q)
                         .with(rq)
                         .says("the awaited request of {who}: the idle wait ends")
                 });
@@ -142,7 +143,7 @@ impl Cfq {
                 cx.run_queue();
             } else {
                 cx.why(rules::AWAITED_IS_SMALL, || {
-                    self.of(q)
+                    self.about(q)
                         .with(rq)
                         .says("the awaited request is small and alone: the timer runs on")
                 });
@@ -150,7 +151,7 @@ impl Cfq {
             }
         } else if let Some(reason) = self.preempts(cx, q, rq) {
             cx.why(rules::PREEMPTION, || {
-                self.of(q)
+                self.about(q)
                     .with(rq)
                     .says(format!("{{who}} preempts: {reason}"))
             });

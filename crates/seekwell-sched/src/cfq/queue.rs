@@ -242,7 +242,7 @@ impl Cfq {
     }
 
     /// Returns a reference to queue `q` and its owner, for the text of a decision.
-    pub(super) fn of(&self, q: u32) -> About {
+    pub(super) fn about(&self, q: u32) -> About {
         About::queue(q, self.queues[q as usize].pid)
     }
 
@@ -409,7 +409,7 @@ impl Cfq {
         );
         if self.active == Some(q) {
             cx.why(rules::LAST_USER_GONE, || {
-                self.of(q).says("nothing refers to {who} any more")
+                self.about(q).says("nothing refers to {who} any more")
             });
             self.expire(cx, q, false);
             self.kick(cx);
@@ -429,7 +429,7 @@ impl Cfq {
             }
             if self.active == Some(q) {
                 cx.why(rules::PROCESS_EXITED, || {
-                    self.of(q).says("{who} of the active queue has exited")
+                    self.about(q).says("{who} of the active queue has exited")
                 });
                 self.expire(cx, q, false);
                 self.kick(cx);

@@ -91,7 +91,8 @@ impl Cfq {
         }
         cx.why(rules::SLICE_EXPIRED, || {
             let how = if timed_out { "in its time" } else { "early" };
-            self.of(q).says(format!("the slice of {{who}} ends {how}"))
+            self.about(q)
+                .says(format!("the slice of {{who}} ends {how}"))
         });
         self.charge(cx, q);
         if self.queue(q).busy && self.queue(q).held.is_empty() {
@@ -134,7 +135,7 @@ impl Cfq {
         };
         if let Some(q) = q {
             cx.why(rules::QUEUE_ACTIVATED, || {
-                self.of(q).says("{who} becomes active")
+                self.about(q).says("{who} becomes active")
             });
         }
         self.activate_queue(cx, q);
@@ -153,7 +154,8 @@ impl Cfq {
         }
         if x.wait_busy && !empty {
             cx.why(rules::AWAITED_CAME, || {
-                self.of(a).says("the awaited request came after the slice")
+                self.about(a)
+                    .says("the awaited request came after the slice")
             });
             return Verdict::Expire(None);
         }
@@ -161,7 +163,7 @@ impl Cfq {
         if x.slice_used(now) && !x.must_dispatch {
             if alone && empty && x.dispatched > 0 && self.should_idle(cx, a) {
                 cx.why(rules::LAST_OF_GROUP, || {
-                    self.of(a)
+                    self.about(a)
                         .says("the slice of {who} is over, but its group would lose its place")
                 });
                 return Verdict::Wait;
@@ -170,13 +172,13 @@ impl Cfq {
         }
         if !empty {
             cx.why(rules::SLICE_CONTINUES, || {
-                self.of(a).says("{who} has requests and time")
+                self.about(a).says("{who} has requests and time")
             });
             return Verdict::Keep;
         }
         if let Some(c) = self.cooperator(cx, a) {
             cx.why(rules::CLOSE_COOPERATOR, || {
-                self.of(c).says("{who} has a request close to the head")
+                self.about(c).says("{who} has a request close to the head")
             });
             if self.queue(a).merge_to.is_none() {
                 self.schedule_merge(cx, a, c);
@@ -184,7 +186,7 @@ impl Cfq {
             return Verdict::Expire(Some(c));
         }
         if cx.armed(super::IDLE_TIMER) {
-            cx.why(rules::IDLING, || self.of(a).says("idling for {who}"));
+            cx.why(rules::IDLING, || self.about(a).says("idling for {who}"));
             return Verdict::Wait;
         }
         let x = self.queue_mut(a);
@@ -194,13 +196,13 @@ impl Cfq {
             x.deep = false;
             x.idle_window = false;
             cx.why(rules::DEEP_SEEKY_OUTRUN, || {
-                self.of(a)
+                self.about(a)
                     .says("the device empties the seeky queue of {who} quickly")
             });
         }
         if self.queue(a).dispatched > 0 && self.should_idle(cx, a) {
             cx.why(rules::OWN_IN_FLIGHT, || {
-                self.of(a)
+                self.about(a)
                     .says("waiting for the requests of {who} in flight")
             });
             return Verdict::Wait;
@@ -215,12 +217,12 @@ impl Cfq {
         let g = self.group(self.queue(a).group);
         if limit > 0 && g.busy == 1 && g.dispatched > 0 && !g.think.big(limit) {
             cx.why(rules::GROUP_IDLE, || {
-                self.of(a)
+                self.about(a)
                     .says("waiting for the group's requests in flight")
             });
             return Verdict::Wait;
         }
-        cx.why(rule, || self.of(a).says("{who} gives up the disk"));
+        cx.why(rule, || self.about(a).says("{who} gives up the disk"));
         Verdict::Expire(None)
     }
 
@@ -343,7 +345,7 @@ impl Cfq {
             return None;
         }
         cx.why(rules::FIFO_EXPIRED, || {
-            self.of(q)
+            self.about(q)
                 .with(head)
                 .says("the oldest request of the queue has expired")
         });
@@ -369,13 +371,14 @@ impl Cfq {
         let x = self.queue(q);
         if self.in_flight[0] > 0 && self.should_idle(cx, q) {
             cx.why(rules::ASYNC_IN_FLIGHT, || {
-                self.of(q).says("async requests are still in flight")
+                self.about(q).says("async requests are still in flight")
             });
             return false;
         }
         if !x.sync && self.in_flight[1] > 0 {
             cx.why(rules::SYNC_IN_FLIGHT, || {
-                self.of(q).says("sync requests are in flight: async waits")
+                self.about(q)
+                    .says("sync requests are in flight: async waits")
             });
             return false;
         }
@@ -392,7 +395,7 @@ impl Cfq {
             };
             if x.is_idle() || (self.busy > 1 && !promoted && soon()) {
                 cx.why(rules::SLICE_ENDS_SOON, || {
-                    self.of(q)
+                    self.about(q)
                         .says(format!("{{who}} has {dispatched} in flight"))
                 });
                 return false;
@@ -412,7 +415,7 @@ impl Cfq {
         }
         if dispatched >= limit {
             cx.why(rules::DEPTH_REACHED, || {
-                self.of(q)
+                self.about(q)
                     .says(format!("{{who}} may have {limit} in flight"))
             });
         }

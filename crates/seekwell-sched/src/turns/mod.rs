@@ -260,7 +260,7 @@ impl Turns {
 
     /// Returns a neighbour only if it has the same operation, because one tree contains all
     /// operations.
-    fn beside(&self, cx: &Cx, rq: RqId, found: Option<u32>) -> Option<RqId> {
+    fn same_op(&self, cx: &Cx, rq: RqId, found: Option<u32>) -> Option<RqId> {
         found.map(RqId).filter(|n| cx.rqs[*n].op == cx.rqs[rq].op)
     }
     fn sorted(&self, rq: RqId) -> bool {
@@ -419,11 +419,11 @@ impl Scheduler for Turns {
     }
     fn former(&mut self, cx: &Cx, rq: RqId) -> Option<RqId> {
         let found = self.sorted(rq).then(|| self.nodes.prev(rq.0))?;
-        self.beside(cx, rq, found)
+        self.same_op(cx, rq, found)
     }
     fn latter(&mut self, cx: &Cx, rq: RqId) -> Option<RqId> {
         let found = self.sorted(rq).then(|| self.nodes.next(rq.0))?;
-        self.beside(cx, rq, found)
+        self.same_op(cx, rq, found)
     }
 
     fn tunables(&self) -> &'static [Tunable] {

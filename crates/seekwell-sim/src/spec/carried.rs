@@ -83,7 +83,7 @@ impl Carrier {
                 let drive = Drive::open(&run::setup(&spec)).map_err(WorldError::from)?;
                 if drive.is_array() {
                     let what = "is an array, which each run builds again: use a single drive";
-                    return Err(SpecErrors::one("device", what).into());
+                    return Err(SpecErrors::single("device", what).into());
                 }
                 (spec.device.clone(), drive)
             }

@@ -258,7 +258,7 @@ impl Cgroup {
         };
         let bad = || {
             let what = format!("`{value}` is not {}", known.values);
-            SpecErrors::one(name, what)
+            SpecErrors::single(name, what)
         };
         let number = |min: u64, max: u64| {
             let n = super::machine::bytes(value).filter(|n| (min..=max).contains(n));
@@ -308,7 +308,7 @@ impl Cgroup {
         };
         let bad = || {
             let what = format!("`{value}` is not {}", known.values);
-            SpecErrors::one(name, what)
+            SpecErrors::single(name, what)
         };
         let number = |min: u64, max: u64| {
             let n = super::machine::bytes(value).filter(|n| (min..=max).contains(n));
@@ -378,7 +378,7 @@ fn name(text: &str) -> Result<&str, SpecErrors> {
         true => Ok(text),
         false => {
             let what = format!("`{text}` is not a cgroup name (bulk, bulk/copy)");
-            Err(SpecErrors::one("", what))
+            Err(SpecErrors::single("", what))
         }
     }
 }
@@ -387,7 +387,7 @@ fn name(text: &str) -> Result<&str, SpecErrors> {
 ///
 /// # Errors
 /// Returns all faults.
-pub fn one(named: &str, settings: &str) -> Result<Cgroup, SpecErrors> {
+pub fn parse_cgroup(named: &str, settings: &str) -> Result<Cgroup, SpecErrors> {
     let mut errors = SpecErrors::default();
     let mut c = Cgroup::default();
     if let Some(n) = errors.take("", name(named)) {
@@ -425,7 +425,7 @@ pub fn typed(text: &str) -> Result<BTreeMap<String, String>, SpecErrors> {
     for part in text.split('+').map(str::trim).filter(|p| !p.is_empty()) {
         let (name, settings) = part.split_once(':').unwrap_or((part, ""));
         let name = name.trim();
-        if let Some(c) = errors.take("", one(name, settings))
+        if let Some(c) = errors.take("", parse_cgroup(name, settings))
             && let Some(before) = out.insert(c.name.clone(), c.settings())
         {
             errors.push(name, twice(name, &before, settings));
@@ -453,7 +453,7 @@ pub fn all(of: &BTreeMap<String, String>) -> Result<Vec<Cgroup>, SpecErrors> {
         errors.push("", format!("{} cgroups are more than {MOST}", of.len()));
     }
     for (name, settings) in of {
-        let Some(c) = errors.take("", one(name, settings)) else {
+        let Some(c) = errors.take("", parse_cgroup(name, settings)) else {
             continue;
         };
         let above = c.parent();

@@ -1,11 +1,11 @@
 //! Reports all faults of a specification together, and fills in all defaults.
 
 use super::{
-    BesideSpec, MachineSpec, QueueSpec, RunSpec, SpecErrors, Substrate, WorkloadSpec, cgroup,
+    BackgroundSpec, MachineSpec, QueueSpec, RunSpec, SpecErrors, Substrate, WorkloadSpec, cgroup,
     machine, read_ahead, run, scheduler, words, workload,
 };
 use seekwell_core::Era;
-use seekwell_core::spec::{MAX_BESIDE, MAX_LIMIT_S, SPEC_VERSION};
+use seekwell_core::spec::{MAX_BACKGROUND, MAX_LIMIT_S, SPEC_VERSION};
 use seekwell_device::{describe, files_of, with_files};
 
 /// Checks that the queue settings are within their ranges.
@@ -67,7 +67,7 @@ pub fn checked(spec: &RunSpec) -> Result<RunSpec, SpecErrors> {
     if let Some(w) = errors.take("workload", workload::checked(&spec.workload)) {
         whole.workload = w;
     }
-    whole.beside = beside(spec, &mut errors);
+    whole.beside = check_background(spec, &mut errors);
     whole.machine = match (&spec.workload, &spec.machine) {
         (WorkloadSpec::Trace { .. }, None) => None,
         (WorkloadSpec::Trace { .. }, Some(_)) => {
@@ -98,7 +98,7 @@ pub fn checked(spec: &RunSpec) -> Result<RunSpec, SpecErrors> {
     // Members of arrays and hosts of guests also have schedulers.
     if device_good && errors.0.is_empty() {
         let below = with_files(&whole.device.files, || run::setup(&whole).validate());
-        let below = below.map_err(|e| SpecErrors::one("", e.to_string()));
+        let below = below.map_err(|e| SpecErrors::single("", e.to_string()));
         errors.take("device", below);
     }
     errors.or(whole)
@@ -120,19 +120,22 @@ fn needs_blk_mq(m: &MachineSpec, era: Era, errors: &mut SpecErrors) {
 }
 
 /// Returns the background workloads with all defaults filled in.
-fn beside(spec: &RunSpec, errors: &mut SpecErrors) -> Vec<BesideSpec> {
-    if spec.beside.len() > MAX_BESIDE {
-        let what = format!("{} programs are more than {MAX_BESIDE}", spec.beside.len());
+fn check_background(spec: &RunSpec, errors: &mut SpecErrors) -> Vec<BackgroundSpec> {
+    if spec.beside.len() > MAX_BACKGROUND {
+        let what = format!(
+            "{} programs are more than {MAX_BACKGROUND}",
+            spec.beside.len()
+        );
         errors.push("beside", what);
     }
     if matches!(spec.workload, WorkloadSpec::Trace { .. }) && !spec.beside.is_empty() {
         let what = "a trace was recorded below a machine: it cannot have background programs";
         errors.push("beside", what);
     }
-    let one = |(i, b): (usize, &BesideSpec)| {
-        let workload = errors.take(&format!("beside[{i}]"), workload::beside(b))?;
+    let one = |(i, b): (usize, &BackgroundSpec)| {
+        let workload = errors.take(&format!("beside[{i}]"), workload::background_spec(b))?;
         let again = b.again;
-        Some(BesideSpec { again, workload })
+        Some(BackgroundSpec { again, workload })
     };
     spec.beside.iter().enumerate().filter_map(one).collect()
 }
@@ -149,7 +152,7 @@ pub fn aligned(group: &mut [RunSpec]) -> Result<(), SpecErrors> {
     let files = first.device.files.clone();
     let mut setups: Vec<crate::Setup> = group.iter().map(run::setup).collect();
     let done = with_files(&files, || crate::Setup::align_requests(&mut setups));
-    done.map_err(|e| SpecErrors::one("device", e.to_string()))?;
+    done.map_err(|e| SpecErrors::single("device", e.to_string()))?;
     for (spec, setup) in group.iter_mut().zip(setups) {
         spec.queue.max_sectors_kb = setup.max_sectors_kb;
         spec.queue.max_segments = setup.max_segments;

@@ -59,7 +59,10 @@ pub fn fuzz_one(kind: &str, text: &str) {
         }
         "beside" => {
             if let Ok(b) = workload::typed_beside(text) {
-                assert_eq!(workload::beside(&b).expect("checked before"), b.workload);
+                assert_eq!(
+                    workload::background_spec(&b).expect("checked before"),
+                    b.workload
+                );
             }
         }
         _ => panic!("{kind}: no kind of text"),
@@ -183,7 +186,7 @@ mod tests {
         "[[",
     ];
 
-    fn one(kind: &str, text: &str) {
+    fn fuzz_text(kind: &str, text: &str) {
         if kind != "run" {
             fuzz_one(kind, text);
         } else if let Ok(spec) = serde_json::from_str(text) {
@@ -201,7 +204,7 @@ mod tests {
         let run = serde_json::to_string(&run.expect("good")).expect("JSON");
         for (kind, seed) in SEEDS {
             let seed = if seed.is_empty() { &run } else { seed };
-            one(kind, seed);
+            fuzz_text(kind, seed);
             // Files and runs take longer, so they get fewer rounds.
             let rounds = if seed.len() > 300 { 50 } else { 200 };
             for _ in 0..rounds * more {
@@ -225,7 +228,7 @@ mod tests {
                         }
                     }
                 }
-                one(kind, &text.into_iter().collect::<String>());
+                fuzz_text(kind, &text.into_iter().collect::<String>());
             }
         }
     }

@@ -26,7 +26,7 @@ pub struct Kernel {
 /// Returns an error if the release cannot be parsed, or is older than all modelled releases.
 fn running() -> Result<Kernel, SpecErrors> {
     const FILE: &str = "/proc/sys/kernel/osrelease";
-    let bad = |what: String| SpecErrors::one("", what);
+    let bad = |what: String| SpecErrors::single("", what);
     let text = std::fs::read_to_string(FILE).unwrap_or_default();
     let text = text.trim();
     let release = Release::parse(text).ok_or_else(|| {
@@ -51,7 +51,7 @@ pub fn kernel(text: &str) -> Result<Kernel, SpecErrors> {
     if text == HERE {
         return running();
     }
-    let bad = |what: String| SpecErrors::one("", what);
+    let bad = |what: String| SpecErrors::single("", what);
     let release = Release::parse(text).ok_or_else(|| {
         bad(format!(
             "`{text}` is not a kernel release: write 6.8, 5.15 or 2.6.32, or {HERE} for the \
@@ -143,7 +143,7 @@ fn sentence(asked: &str, release: Release, schedulers: &[&str]) -> Option<String
 
 /// Returns notes on the kernel of each scheduler (`none-6.8`), or on the one kernel of all
 /// schedulers.
-pub fn said(all: &[Typed], kernel: Option<&Kernel>) -> Vec<String> {
+pub fn kernel_notes(all: &[Typed], kernel: Option<&Kernel>) -> Vec<String> {
     if let Some(k) = kernel {
         let names: Vec<&str> = all.iter().map(|t| t.spec.name.as_str()).collect();
         return sentence(&k.asked, k.release, &names).into_iter().collect();
@@ -174,10 +174,10 @@ mod tests {
     use super::super::scheduler::list_in;
     use super::*;
 
-    fn told(schedulers: &str, of: Option<&str>) -> Vec<String> {
+    fn notes_for(schedulers: &str, of: Option<&str>) -> Vec<String> {
         let k = of.map(|k| kernel(k).expect(k));
         let all = list_in(schedulers, k.as_ref()).expect(schedulers);
-        said(&all, k.as_ref())
+        kernel_notes(&all, k.as_ref())
     }
 
     #[test]
@@ -196,19 +196,19 @@ mod tests {
             ("5.4", "Kernel 5.4: modelled as 6.1, mq-deadline as 5.10; "),
             ("5.15", "bfq changed in most releases until 6.1"),
         ] {
-            let told = told(all, Some(of));
+            let told = notes_for(all, Some(of));
             assert!(told.len() == 1 && told[0].contains(says), "{of}: {told:?}");
         }
         for exact in ["6.12", "6.16", "6.18", "6.1"] {
-            assert_eq!(told(all, Some(exact)), [""; 0]);
+            assert_eq!(notes_for(all, Some(exact)), [""; 0]);
         }
-        assert_eq!(told(all, None), [""; 0]);
+        assert_eq!(notes_for(all, None), [""; 0]);
         assert_eq!(
-            told("cfq,none", Some("4.19"))[0].split(';').next(),
+            notes_for("cfq,none", Some("4.19"))[0].split(';').next(),
             Some("Kernel 4.19: modelled as 4.0 (cfq) and 6.1 (none), cfq as 4.4")
         );
         // Here a kernel is named with each scheduler.
-        let told = told("none-6.8,none-6.1,bfq-6.8,cfq-3.4", None);
+        let told = notes_for("none-6.8,none-6.1,bfq-6.8,cfq-3.4", None);
         assert_eq!(told.len(), 1, "{told:?}");
         assert!(
             told[0].starts_with("Kernel 6.8: modelled as 6.12"),

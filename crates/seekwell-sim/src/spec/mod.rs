@@ -24,7 +24,7 @@ pub use run::{Hooks, RunFailure, known_trace, run, setup, world};
 pub use workload::plan;
 
 pub use seekwell_core::spec::{
-    BesideSpec, DeviceSpec, Fit, MachineSpec, QueueSpec, RunSpec, SchedulerSpec, SpecError,
+    BackgroundSpec, DeviceSpec, Fit, MachineSpec, QueueSpec, RunSpec, SchedulerSpec, SpecError,
     SpecErrors, Stream, Substrate, WorkloadSpec,
 };
 

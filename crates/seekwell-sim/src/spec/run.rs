@@ -2,7 +2,7 @@
 
 use super::workload::STREAM;
 use super::{
-    BesideSpec, Fit, RunSpec, SpecErrors, WorkloadSpec, cgroup, checked, machine, scheduler,
+    BackgroundSpec, Fit, RunSpec, SpecErrors, WorkloadSpec, cgroup, checked, machine, scheduler,
     workload,
 };
 use crate::drive::Progress;
@@ -89,9 +89,9 @@ pub fn world(spec: &RunSpec) -> Result<WorldSetup, SpecErrors> {
 
 /// Returns the background programs of a specification.
 fn neighbours(spec: &RunSpec) -> Result<Vec<Neighbour>, SpecErrors> {
-    let one = |b: &BesideSpec| {
+    let one = |b: &BackgroundSpec| {
         let plan = workload::plan(&b.workload)?;
-        let plan = plan.ok_or_else(|| SpecErrors::one("beside", "is not a program"))?;
+        let plan = plan.ok_or_else(|| SpecErrors::single("beside", "is not a program"))?;
         let again = b.again;
         Ok(Neighbour { plan, again })
     };
@@ -144,7 +144,7 @@ fn programmed(
     drive: Option<&mut Drive>,
 ) -> Result<Ended, RunFailure> {
     let Some(plan) = workload::plan(&spec.workload)? else {
-        return Err(SpecErrors::one("workload", "is not a program").into());
+        return Err(SpecErrors::single("workload", "is not a program").into());
     };
     let world = world(spec)?;
     let mut new;
@@ -176,7 +176,7 @@ fn replayed(spec: &RunSpec, hooks: Hooks<'_>) -> Result<Ended, RunFailure> {
         Some(how),
     ) = (&spec.workload, workload::reading(&spec.workload)?)
     else {
-        return Err(SpecErrors::one("workload", "is not a trace").into());
+        return Err(SpecErrors::single("workload", "is not a trace").into());
     };
     let reader = match hooks.trace {
         Some(reader) => reader,
@@ -224,7 +224,7 @@ fn replayed(spec: &RunSpec, hooks: Hooks<'_>) -> Result<Ended, RunFailure> {
 /// # Errors
 /// Returns an error if the file cannot be read, or if its hash differs.
 pub fn known_trace(path: &Path, sha256: &str) -> Result<(), SpecErrors> {
-    let bad = |what: String| SpecErrors::one("workload.file", what);
+    let bad = |what: String| SpecErrors::single("workload.file", what);
     if path == Path::new(STREAM) {
         let what = "was read from a stream, which has ended: name the trace's file";
         return Err(bad(what.to_owned()));

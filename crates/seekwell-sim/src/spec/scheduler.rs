@@ -49,7 +49,7 @@ pub fn named(name: &str) -> Result<Found, SpecErrors> {
     }
     let remedy = unknown_scheduler(name);
     let what = format!("no scheduler is called `{name}`; {remedy}");
-    Err(SpecErrors::one("", what))
+    Err(SpecErrors::single("", what))
 }
 
 /// Returns the value of a tunable in the form for sysfs. The value is checked and numbers are
@@ -61,7 +61,7 @@ fn value(of: &Found, t: &Tunable, text: &str) -> Result<String, SpecErrors> {
             "{e}; `seekwell schedulers {}` shows its range",
             of.info.name
         );
-        SpecErrors::one("", what)
+        SpecErrors::single("", what)
     })?;
     Ok(match (t.kind, text.parse::<i128>()) {
         (Kind::Text | Kind::ReadOnly, _) | (_, Err(_)) => text.to_owned(),
@@ -80,7 +80,7 @@ pub fn tunable(of: &Found, name: &str, text: &str) -> Result<String, SpecErrors>
         None => {
             let (who, remedy) = (in_prose(of.info.name), unknown_tunable(name, all));
             let what = format!("{who} has no tunable `{name}`; {remedy}");
-            Err(SpecErrors::one("", what))
+            Err(SpecErrors::single("", what))
         }
     }
 }
@@ -124,7 +124,7 @@ pub fn checked(spec: &SchedulerSpec) -> Result<(Found, SchedulerSpec), SpecError
 /// out of range.
 pub fn assignment(of: &Found, text: &str) -> Result<(String, String), SpecErrors> {
     let Some((name, value)) = text.split_once('=') else {
-        return Err(SpecErrors::one(
+        return Err(SpecErrors::single(
             "",
             format!("tunable `{text}`: write NAME=VALUE, for instance fifo_batch=1"),
         ));
@@ -166,7 +166,7 @@ pub fn typed(text: &str) -> Result<Typed, SpecErrors> {
 
 /// Gives a scheduler the version that belongs to a kernel.
 fn put_in(t: &mut Typed, k: &Kernel) -> Result<(), SpecErrors> {
-    let bad = |what: String| SpecErrors::one("", what);
+    let bad = |what: String| SpecErrors::single("", what);
     let (word, found) = (
         t.text.split(':').next().unwrap_or_default(),
         named(&t.spec.versioned())?,
@@ -277,7 +277,7 @@ pub fn spread(text: &str, all: &mut [Typed]) -> Result<(), SpecErrors> {
             if let Some(before) = t.spec.tunables.get(&name) {
                 let before = format!("{name}={before}");
                 let what = twice(&name, &before, &format!("{name}={value}"));
-                return Err(SpecErrors::one("", format!("{}: {what}", t.text)));
+                return Err(SpecErrors::single("", format!("{}: {what}", t.text)));
             }
             t.spec.tunables.insert(name, value);
             taken = true;
@@ -285,7 +285,7 @@ pub fn spread(text: &str, all: &mut [Typed]) -> Result<(), SpecErrors> {
     }
     match (taken, whose) {
         (true, _) => Ok(()),
-        (false, Some(s)) => Err(SpecErrors::one(
+        (false, Some(s)) => Err(SpecErrors::single(
             "",
             format!("{s} is not among the schedulers to run"),
         )),
@@ -297,7 +297,7 @@ pub fn spread(text: &str, all: &mut [Typed]) -> Result<(), SpecErrors> {
                 .collect();
             let question = suggest::did_you_mean(name, known, &[]);
             let question = question.map_or(String::new(), |q| format!("{q} "));
-            Err(SpecErrors::one(
+            Err(SpecErrors::single(
                 "",
                 format!(
                     "none of the schedulers has a tunable `{name}`; {question}\

@@ -18,7 +18,7 @@ pub fn device(text: &str) -> Result<DeviceSpec, SpecErrors> {
 }
 
 pub(super) fn fault(e: &DeviceError) -> SpecErrors {
-    SpecErrors::one("", e.to_string())
+    SpecErrors::single("", e.to_string())
 }
 
 /// Parses a run that is given as on the command line, for example `fs-mark:files=20`,

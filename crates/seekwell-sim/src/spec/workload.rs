@@ -1,7 +1,7 @@
 //! Parses workloads: `NAME:param=value,...`, fio job files with their includes, and recorded
 //! traces.
 
-use super::{BesideSpec, SpecErrors, WorkloadSpec};
+use super::{BackgroundSpec, SpecErrors, WorkloadSpec};
 use seekwell_core::once::Once;
 use seekwell_core::spec::content_hash;
 use seekwell_files::{open_stream, read_text};
@@ -70,7 +70,7 @@ fn param_error(e: &ParamError) -> SpecErrors {
         ParamError::Unknown { name, .. } | ParamError::Bad { name, .. } => format!("params.{name}"),
         ParamError::Clash { .. } => "params".to_owned(),
     };
-    SpecErrors::one(field, e.to_string())
+    SpecErrors::single(field, e.to_string())
 }
 
 /// Returns the plan of a script or a job file, or `None` for a trace.
@@ -81,7 +81,7 @@ pub fn plan(spec: &WorkloadSpec) -> Result<Option<Plan>, SpecErrors> {
     match spec {
         WorkloadSpec::Script { name, params } => {
             if name.contains(':') {
-                return Err(SpecErrors::one("name", "parameters belong in params"));
+                return Err(SpecErrors::single("name", "parameters belong in params"));
             }
             let given: Vec<(String, String)> =
                 params.iter().map(|(k, v)| (k.clone(), v.clone())).collect();
@@ -110,7 +110,7 @@ pub fn plan(spec: &WorkloadSpec) -> Result<Option<Plan>, SpecErrors> {
             };
             let plan = Plan::fio(file, text, &outside);
             plan.map(Some)
-                .map_err(|e| SpecErrors::one("text", e.to_string()))
+                .map_err(|e| SpecErrors::single("text", e.to_string()))
         }
         WorkloadSpec::Trace { .. } => Ok(None),
     }
@@ -138,8 +138,8 @@ pub fn checked(spec: &WorkloadSpec) -> Result<WorkloadSpec, SpecErrors> {
 ///
 /// # Errors
 /// Returns all faults. A trace is a fault, and so is a job file that writes to the raw device.
-pub fn beside(b: &BesideSpec) -> Result<WorkloadSpec, SpecErrors> {
-    let wrong = |what: &str| Err(SpecErrors::one("workload", what));
+pub fn background_spec(b: &BackgroundSpec) -> Result<WorkloadSpec, SpecErrors> {
+    let wrong = |what: &str| Err(SpecErrors::single("workload", what));
     if matches!(b.workload, WorkloadSpec::Trace { .. }) {
         return wrong(
             "a trace was recorded below a machine and cannot run beside a program: replay it \
@@ -168,15 +168,15 @@ pub const LOOP: &str = "loop:";
 ///
 /// # Errors
 /// Returns all faults.
-pub fn typed_beside(text: &str) -> Result<BesideSpec, SpecErrors> {
+pub fn typed_beside(text: &str) -> Result<BackgroundSpec, SpecErrors> {
     let text = text.trim();
     let (again, inner) = match text.strip_prefix(LOOP) {
         Some(inner) => (true, inner),
         None => (false, text),
     };
     let workload = typed(inner, &[])?;
-    let mut neighbour = BesideSpec { again, workload };
-    neighbour.workload = beside(&neighbour)?;
+    let mut neighbour = BackgroundSpec { again, workload };
+    neighbour.workload = background_spec(&neighbour)?;
     Ok(neighbour)
 }
 
@@ -232,7 +232,7 @@ pub fn reading(spec: &WorkloadSpec) -> Result<Option<Reading>, SpecErrors> {
     };
     let mut errors = SpecErrors::default();
     let field = |name: &'static str| {
-        move |e: seekwell_trace::TraceError| SpecErrors::one(name, e.to_string())
+        move |e: seekwell_trace::TraceError| SpecErrors::single(name, e.to_string())
     };
     let format = format
         .as_deref()
@@ -307,7 +307,7 @@ pub fn typed(text: &str, params: &[String]) -> Result<WorkloadSpec, SpecErrors> 
     if suffix.is_some_and(|s| JOB_FILES.contains(&s)) {
         if let Some(p) = params.first() {
             let what = format!("--param {p}: a fio job file has its parameters in the file");
-            return Err(SpecErrors::one("", what));
+            return Err(SpecErrors::single("", what));
         }
         return job_file(text);
     }
@@ -319,7 +319,7 @@ pub fn typed(text: &str, params: &[String]) -> Result<WorkloadSpec, SpecErrors> 
         match p.split_once('=') {
             Some((k, v)) => {
                 let taken = once.take(k.trim(), p);
-                let taken = taken.map_err(|what| SpecErrors::one(k.trim(), what));
+                let taken = taken.map_err(|what| SpecErrors::single(k.trim(), what));
                 errors.take("", taken);
                 given.insert(k.trim().to_owned(), v.trim().to_owned());
             }
@@ -344,14 +344,14 @@ pub fn job_file(name: &str) -> Result<WorkloadSpec, SpecErrors> {
     let file = Path::new(name);
     let text = read_text(file, JOB_BYTES_MAX);
     let text =
-        text.map_err(|e| SpecErrors::one("", format!("{name}: {e}; name a fio job file")))?;
+        text.map_err(|e| SpecErrors::single("", format!("{name}: {e}; name a fio job file")))?;
     let taken = Taken::default();
     let outside = Beside {
         file,
         taken: &taken,
     };
     // Parsing stores everything that the file needs from outside in the specification.
-    Plan::fio(name, &text, &outside).map_err(|e| SpecErrors::one("", e.to_string()))?;
+    Plan::fio(name, &text, &outside).map_err(|e| SpecErrors::single("", e.to_string()))?;
     Ok(WorkloadSpec::Fio {
         file: name.to_owned(),
         text,
@@ -366,7 +366,7 @@ pub fn job_file(name: &str) -> Result<WorkloadSpec, SpecErrors> {
 /// Returns the reason why the file cannot be read.
 pub fn trace(path: &Path) -> Result<WorkloadSpec, SpecErrors> {
     let name = path.display().to_string();
-    let bad = |e: String| SpecErrors::one("", format!("{name}: {e}"));
+    let bad = |e: String| SpecErrors::single("", format!("{name}: {e}"));
     // Data that can be read only once are not hashed.
     let once = path == Path::new(STREAM) || std::fs::metadata(path).is_ok_and(|m| !m.is_file());
     let (name, sha256) = if once {

@@ -298,7 +298,7 @@ pub(super) struct Handle(Rc<RefCell<Counted>>);
 
 impl Handle {
     pub(super) fn new(mut queue: Queue, watch: Option<Watch>) -> Self {
-        let ear = Ear::of(&mut queue, watch);
+        let ear = Ear::new(&mut queue, watch);
         Handle(Rc::new(RefCell::new(Counted {
             queue,
             record: Record::default(),

@@ -322,7 +322,7 @@ fn drive(
                 w.reached(why);
                 continue;
             }
-            if !tell.told(w, calls) {
+            if !tell.report(w, calls) {
                 let s = w.now.since(Instant::START).as_secs_f64();
                 w.stop = Some(format!("stopped after {s:.3} s of simulated time"));
                 return Ok(());

@@ -193,7 +193,7 @@ where
     record.scheduler_charged =
         setup.config.ablations.schedulers_cost() && !drive.facts().rotational && !drive.is_array();
     ended.measures.fill(&mut record);
-    programs::told(ended.beside, &mut record, ended.stopped.is_none());
+    programs::add_results(ended.beside, &mut record, ended.stopped.is_none());
     record.warnings.extend(ended.warnings);
     record.marks.extend(ended.marks);
     record.marks.sort_by_key(|m| m.at_ns);

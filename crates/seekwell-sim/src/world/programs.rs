@@ -14,7 +14,7 @@
 use super::exec::{Script, Shared, World};
 use super::machine::SimMachine;
 use super::sync::Task;
-use seekwell_core::result::{BesidePart, Metric, Record};
+use seekwell_core::result::{BackgroundPart, Metric, Record};
 use seekwell_core::{Advice, Errno, Instant, NSEC_PER_SEC, Nanos, OpenFlags};
 use seekwell_stack::Call;
 use seekwell_workload::{Machine, Mark, Measures, Note, Plan};
@@ -92,7 +92,7 @@ impl Beside {
 }
 
 impl World {
-    pub(super) fn beside(&mut self, p: Program) -> Option<&mut Beside> {
+    pub(super) fn background_of(&mut self, p: Program) -> Option<&mut Beside> {
         self.beside.get_mut(usize::from(p).checked_sub(1)?)
     }
     /// Returns the measures of a program.
@@ -129,7 +129,7 @@ impl World {
         if self.over {
             return self.refuse(t);
         }
-        if let Some(b) = self.beside(p) {
+        if let Some(b) = self.background_of(p) {
             b.waiting.push((t, call));
         }
     }
@@ -137,7 +137,9 @@ impl World {
     #[cold]
     pub(super) fn note_beside(&mut self, p: Program, part: usize, note: Note) {
         let now = self.now;
-        let Some(b) = self.beside(p) else { return };
+        let Some(b) = self.background_of(p) else {
+            return;
+        };
         let shift = b.shift;
         match note {
             // The program's clock is not measured. Its start shows that the program has prepared
@@ -170,7 +172,9 @@ impl World {
     /// Called when a background program has prepared its files or is over. Starts the next program;
     /// the measured program is the last.
     fn is_ready(&mut self, p: Program) {
-        let Some(b) = self.beside(p) else { return };
+        let Some(b) = self.background_of(p) else {
+            return;
+        };
         if std::mem::replace(&mut b.ready, true) {
             return;
         }
@@ -218,7 +222,9 @@ impl World {
     /// Handles the end of the first task of a background program.
     pub(super) fn ended_beside(&mut self, p: Program, well: bool) {
         let (now, going) = (self.now, self.stop.is_none());
-        let Some(b) = self.beside(p) else { return };
+        let Some(b) = self.background_of(p) else {
+            return;
+        };
         if well && going && b.again {
             self.begin.push_back(p);
             self.news = true;
@@ -233,7 +239,7 @@ impl World {
 pub(super) fn begin(world: &Shared, p: Program) {
     let (task, script) = {
         let w = &mut *world.borrow_mut();
-        let Some(b) = w.beside(p) else { return };
+        let Some(b) = w.background_of(p) else { return };
         let (path, directory, again) = (b.path(), b.directory.clone(), b.again);
         let plan = b.plan.clone();
         b.rounds += 1;
@@ -248,7 +254,7 @@ pub(super) fn begin(world: &Shared, p: Program) {
 
 /// Adds the results of the background programs to the record of the measured program. That record
 /// defines the measured time. `whole`: the measured program finished.
-pub(super) fn told(all: Vec<Beside>, r: &mut Record, whole: bool) {
+pub(super) fn add_results(all: Vec<Beside>, r: &mut Record, whole: bool) {
     let begun = r.clock_start_ns.unwrap_or_default();
     let end = begun + r.span_ns();
     let seconds = |ns: u64| ns as f64 / NSEC_PER_SEC as f64;
@@ -281,7 +287,7 @@ pub(super) fn told(all: Vec<Beside>, r: &mut Record, whole: bool) {
         r.more_metrics
             .extend(rates(&b.name, &own, seconds(end - begun)));
         r.marks.append(&mut own.marks);
-        r.beside.push(BesidePart {
+        r.beside.push(BackgroundPart {
             name: b.name,
             workload: b.plan.name().to_owned(),
             params: b.plan.params(),

@@ -17,7 +17,7 @@ pub(super) const TELL_EACH: u64 = 256;
 impl Tell<'_> {
     /// Reports the progress. With a fixed duration, this is the time since the workload's clock
     /// started. Otherwise it is the number of finished calls. Returns false if the run should stop.
-    pub(super) fn told(&mut self, w: &World, calls: u64) -> bool {
+    pub(super) fn report(&mut self, w: &World, calls: u64) -> bool {
         let Some(progress) = &mut self.progress else {
             return true;
         };

@@ -79,7 +79,7 @@ impl World {
             },
             joined: c.readahead_joined != 0,
             resumed: c.readahead_resumed != 0,
-            context: Context::of(c.readahead_context),
+            context: Context::from_number(c.readahead_context),
         };
         match self.cache.lookup(&i.tree, idx) {
             None => {
@@ -146,7 +146,7 @@ impl World {
             pages: c.readahead_pages as u32,
             joined: c.readahead_joined != 0,
             resumed: c.readahead_resumed != 0,
-            context: Context::of(c.readahead_context),
+            context: Context::from_number(c.readahead_context),
         };
         let i = &self.fs.inodes[m.ino as usize];
         let ra = &mut self.files[m.fd as usize].ra;

@@ -103,7 +103,7 @@ mod tests {
     use seekwell_core::Era;
 
     fn orders(off: u64, len: u64) -> Vec<u8> {
-        let mut f = Fill::of_write(&Constants::of(Era::Mq6_18), off, len);
+        let mut f = Fill::of_write(&Constants::for_era(Era::Mq6_18), off, len);
         let pages = off / 4096..(off + len).div_ceil(4096);
         pages.map(|i| f.order(i as u32)).collect()
     }
@@ -124,14 +124,14 @@ mod tests {
         // The largest folio has 2 MiB.
         assert_eq!(of(0, 16 << 20), [9]);
         // Kernels before 6.16 have no large folios.
-        let mut f = Fill::of_write(&Constants::of(Era::Mq6_1), 0, 1 << 20);
+        let mut f = Fill::of_write(&Constants::for_era(Era::Mq6_1), 0, 1 << 20);
         assert_eq!(f.order(0), 0);
     }
 
     #[test]
     fn windows_begin_with_single_pages_and_take_four_times_as_much_each() {
         let orders = |round, from: u32, end| {
-            let mut f = Fill::of_window(&Constants::of(Era::Mq6_18), round, end);
+            let mut f = Fill::of_window(&Constants::for_era(Era::Mq6_18), round, end);
             let mut o: Vec<u8> = (from..end).map(|i| f.order(i)).collect();
             o.dedup();
             o

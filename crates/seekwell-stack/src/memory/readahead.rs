@@ -74,7 +74,7 @@ pub(crate) enum Context {
 
 impl Context {
     /// Returns the rule with this number in the constant `readahead_context`.
-    pub(crate) fn of(rule: u64) -> Self {
+    pub(crate) fn from_number(rule: u64) -> Self {
         match rule {
             0 => Context::Ignored,
             1 => Context::Any,
@@ -347,7 +347,7 @@ mod tests {
 
     /// Returns the size and the mark of the window that a read of `req` pages at page 1000 fetches.
     /// `run` pages directly before page 1000 are in the cache.
-    fn beside(context: Context, run: u32, req: u32) -> (u32, Option<u32>) {
+    fn window_after(context: Context, run: u32, req: u32) -> (u32, Option<u32>) {
         let most = Most {
             context,
             joined: false,
@@ -372,11 +372,11 @@ mod tests {
             (8, [9, 10, 12]),
         ];
         for (run, sizes) in counted {
-            let ours = [1, 2, 4].map(|req| beside(Context::More, run, req).0);
+            let ours = [1, 2, 4].map(|req| window_after(Context::More, run, req).0);
             assert_eq!(ours, sizes, "{run} pages before it");
         }
         // The last page carries the mark, so that a stream continues there.
-        assert_eq!(beside(Context::More, 8, 2), (10, Some(1009)));
+        assert_eq!(window_after(Context::More, 8, 2), (10, Some(1009)));
         // If the cached pages reach back to the start of the file, they count twice.
         let most = Most {
             context: Context::More,
@@ -388,11 +388,11 @@ mod tests {
 
     #[test]
     fn one_cached_page_was_enough_before_3_12_and_none_before_2_6_31() {
-        assert_eq!(beside(Context::Any, 1, 2), (8, Some(1000)));
-        assert_eq!(beside(Context::Any, 0, 2), (2, None));
-        assert_eq!(beside(Context::Ignored, 9, 2), (2, None));
+        assert_eq!(window_after(Context::Any, 1, 2), (8, Some(1000)));
+        assert_eq!(window_after(Context::Any, 0, 2), (2, None));
+        assert_eq!(window_after(Context::Ignored, 9, 2), (2, None));
         assert_eq!(
-            [0, 1, 2].map(Context::of),
+            [0, 1, 2].map(Context::from_number),
             [Context::Ignored, Context::Any, Context::More]
         );
     }

@@ -425,7 +425,7 @@ fn cold(c: Config, file: u64) -> (Machine, TaskId, Fd) {
 }
 
 /// Returns the number of requests since the last call, and the number of their sectors.
-fn seen(m: &mut Machine) -> (u64, u64) {
+fn requests_since(m: &mut Machine) -> (u64, u64) {
     let log = m.take_log();
     let sectors = log.iter().map(|l| u64::from(l.bio.sectors.0)).sum();
     (log.len() as u64, sectors)
@@ -449,7 +449,7 @@ fn misses(era: Era) -> (f64, f64) {
     m.take_log();
     let reads = 40_000;
     read(&mut m, reads);
-    let (requests, sectors) = seen(&mut m);
+    let (requests, sectors) = requests_since(&mut m);
     let each = |n: u64| n as f64 / f64::from(reads);
     (each(requests), each(sectors) / 2.0)
 }
@@ -482,7 +482,7 @@ fn taken(era: Era, reads: impl Iterator<Item = (u64, u64)>) -> (u64, u64) {
     for (off, len) in reads {
         m.call(t, Call::Read { fd, off, len }).expect("reads");
     }
-    let (requests, sectors) = seen(&mut m);
+    let (requests, sectors) = requests_since(&mut m);
     (requests, sectors / 2)
 }
 
@@ -537,7 +537,7 @@ fn the_pages_of_one_read_do_not_follow_each_other() {
             let mut read = |fd, first: u64, pages: u64| {
                 let (off, len) = (first * 4096, pages * 4096);
                 m.call(t, Call::Read { fd, off, len }).expect("reads");
-                seen(&mut m).1 / 8
+                requests_since(&mut m).1 / 8
             };
             read(other, there, 1);
             read(fd, 1000, pages)
@@ -570,7 +570,7 @@ fn touched(era: Era, touches: u64) -> f64 {
         )
         .expect("touches");
     }
-    seen(&mut m).1 as f64 / 2.0 / touches as f64
+    requests_since(&mut m).1 as f64 / 2.0 / touches as f64
 }
 
 /// Counted on 6.18.44: 127 KiB for each of the first 200 touches, and 113 KiB for each of 1,000.

@@ -27,7 +27,7 @@ pub(super) struct TaskSum {
 }
 
 impl TaskSum {
-    fn of(&mut self, pid: Option<u32>) -> Option<&mut Task> {
+    fn task(&mut self, pid: Option<u32>) -> Option<&mut Task> {
         if self.tasks.len() >= TASKS_MAX && !self.tasks.contains_key(&pid) {
             return None;
         }
@@ -37,7 +37,7 @@ impl TaskSum {
     /// Counts an access that a process queued.
     pub fn queued(&mut self, pid: Option<u32>, device: u32, op: Op, sector: u64, sectors: u64) {
         let bytes = sectors * seekwell_core::units::SECTOR_BYTES;
-        let Some(task) = self.of(pid) else {
+        let Some(task) = self.task(pid) else {
             self.beyond += 1;
             return;
         };
@@ -54,14 +54,14 @@ impl TaskSum {
 
     /// Counts a merged access of a process.
     pub fn merged(&mut self, pid: Option<u32>) {
-        if let Some(task) = self.of(pid) {
+        if let Some(task) = self.task(pid) {
             task.part.merged += 1;
         }
     }
 
     /// Counts a completed access of a process.
     pub fn completed(&mut self, pid: Option<u32>, ns: u64) {
-        if let Some(task) = self.of(pid) {
+        if let Some(task) = self.task(pid) {
             task.part.completed += 1;
             task.sum_ns += u128::from(ns);
             task.part.max_ns = task.part.max_ns.max(ns);

@@ -9,7 +9,7 @@ use crate::options::ReadOptions;
 use crate::reader::from_reader;
 use std::io::Cursor;
 
-fn of(bytes: Vec<u8>, options: &ReadOptions) -> Survey {
+fn survey_of(bytes: Vec<u8>, options: &ReadOptions) -> Survey {
     let options = ReadOptions {
         keep_events: true,
         ..options.clone()
@@ -28,7 +28,7 @@ fn text(lines: &str) -> Survey {
         let (s, ns) = (us / 1_000_000, us % 1_000_000 * 1000);
         out += &format!("  8,16   0        1 {s:5}.{ns:09}   697 {rest}\n");
     }
-    of(out.into_bytes(), &ReadOptions::default())
+    survey_of(out.into_bytes(), &ReadOptions::default())
 }
 
 /// Returns minimum, mean and maximum of a phase in us, and the number of durations.
@@ -175,7 +175,7 @@ fn what_goes_to_the_driver_is_all_there_is_in_a_trace_without_q() {
         stream: crate::options::Stream::Issue,
         ..ReadOptions::default()
     };
-    let s = of(bytes.to_vec(), &issue);
+    let s = survey_of(bytes.to_vec(), &issue);
     assert_eq!(phase(&s, "D2C"), (4.0, 4.0, 4.0, 1));
     assert_eq!(phase(&s, "Q2D").3, 0);
 }
@@ -184,7 +184,7 @@ fn what_goes_to_the_driver_is_all_there_is_in_a_trace_without_q() {
 fn records_tell_what_they_know() {
     let csv = "t_ns,op,sector,sectors,pid,t_insert,t_issue,t_complete\n\
                0,R,0,8,5,1000,3000,9000\n2000,W,8,8,5,,4000,6000\n5000,R,100,8,6,,,\n";
-    let s = of(csv.as_bytes().to_vec(), &ReadOptions::default());
+    let s = survey_of(csv.as_bytes().to_vec(), &ReadOptions::default());
     assert_eq!(phase(&s, "Q2I"), (1.0, 1.0, 1.0, 1));
     assert_eq!(phase(&s, "I2D"), (2.0, 2.0, 2.0, 1));
     assert_eq!(phase(&s, "Q2D"), (2.0, 2.0, 2.0, 1));
@@ -204,13 +204,13 @@ fn a_window_and_a_process_are_picked_out() {
         until_ns: Some(30_000),
         ..ReadOptions::default()
     };
-    let s = of(lines.as_bytes().to_vec(), &window);
+    let s = survey_of(lines.as_bytes().to_vec(), &window);
     assert_eq!((s.merges.queued, s.span_ns), (2, 10_000));
     let one = ReadOptions {
         pids: [1].into(),
         ..ReadOptions::default()
     };
-    assert_eq!(of(lines.as_bytes().to_vec(), &one).merges.queued, 3);
+    assert_eq!(survey_of(lines.as_bytes().to_vec(), &one).merges.queued, 3);
 }
 
 #[test]

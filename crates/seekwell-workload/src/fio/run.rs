@@ -387,7 +387,7 @@ impl Worker {
 }
 
 /// Makes one call and waits until it completes.
-async fn one<M: Machine>(m: &mut M, w: &Worker, call: Call) -> Outcome {
+async fn make_call<M: Machine>(m: &mut M, w: &Worker, call: Call) -> Outcome {
     let op = m.op_begin(word(call.dir));
     let done = match call.dir {
         Dir::Read => m.read(call.fd, call.off, call.len).await,
@@ -410,7 +410,7 @@ async fn plain<M: Machine>(m: &mut M, w: &mut Worker) -> Outcome {
         }
         w.pace(m).await?;
         let call = w.next(m);
-        one(m, w, call).await?;
+        make_call(m, w, call).await?;
         w.think(m).await?;
     }
     Ok(())
@@ -446,7 +446,7 @@ async fn deep<M: Machine>(m: &mut M, w: &mut Worker) -> Outcome {
             let call = w.next(m);
             if call.dir == Dir::Trim {
                 // The engines of fio make this call synchronously, too.
-                one(m, w, call).await?;
+                make_call(m, w, call).await?;
                 continue;
             }
             let Some(tag) = free.pop() else { break };

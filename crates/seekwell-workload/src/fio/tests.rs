@@ -8,7 +8,7 @@ pub(super) fn none(_: &str) -> Option<String> {
 
 pub(super) fn trial(text: &str) -> Trial {
     let plan = Plan::fio("test.fio", text, &none).unwrap_or_else(|e| panic!("{e}"));
-    let t = Trial::of(plan, |_| {});
+    let t = Trial::run_plan(plan, |_| {});
     assert_eq!(t.outcome, Ok(()));
     assert_eq!(t.left_over(), 0);
     t
@@ -256,7 +256,7 @@ fn a_raw_job_works_on_the_device_and_can_trim() {
     let plan = Plan::fio("t.fio", "[t]\nfilename=/dev/z\nsize=1p\n", &none);
     assert!(plan.is_err_and(|e| e.to_string().contains("not a size")));
     let text = "[t]\nfilename=/dev/z\nsize=512t\n";
-    let t = Trial::of(Plan::fio("t.fio", text, &none).expect("fits"), |_| {});
+    let t = Trial::run_plan(Plan::fio("t.fio", text, &none).expect("fits"), |_| {});
     let e = t.outcome.expect_err("too large").to_string();
     assert!(e.contains("of a device of"), "{e}");
 }
@@ -462,7 +462,7 @@ proptest::proptest! {
             && f.jobs.iter().all(|j| j.loops < 3)
         {
             let plan = Plan::fio("p.fio", &text, &none).expect("parsed before");
-            let t = Trial::of(plan, |_| {});
+            let t = Trial::run_plan(plan, |_| {});
             proptest::prop_assert!(t.outcome.is_ok(), "{text}: {:?}", t.outcome);
             proptest::prop_assert_eq!(t.left_over(), 0);
         }

@@ -522,7 +522,7 @@ mod tests {
             let own = |p: &(&str, &str)| (p.0.to_owned(), p.1.to_owned());
             let given: Vec<_> = SMALL.iter().map(own).collect();
             let plan = crate::Plan::new("compilebench", &given).expect("fits");
-            let t = Trial::of(plan, |w| *w = crate::testing::World::new(seed));
+            let t = Trial::run_plan(plan, |w| *w = crate::testing::World::new(seed));
             t.world.log().to_vec()
         };
         assert!(of(1) == of(2));

@@ -37,11 +37,11 @@ impl Trial {
         let own = |p: &(&str, &str)| (p.0.to_owned(), p.1.to_owned());
         let given: Vec<(String, String)> = given.iter().map(own).collect();
         let plan = Plan::new(name, &given).unwrap_or_else(|e| panic!("{e}"));
-        Trial::of(plan, change)
+        Trial::run_plan(plan, change)
     }
 
     /// Runs a plan after `change` has modified the test machine.
-    pub fn of(plan: Plan, change: impl FnOnce(&mut World)) -> Trial {
+    pub fn run_plan(plan: Plan, change: impl FnOnce(&mut World)) -> Trial {
         let mut world = World::new(1);
         change(&mut world);
         let world = Rc::new(RefCell::new(world));

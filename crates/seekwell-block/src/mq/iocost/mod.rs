@@ -101,7 +101,7 @@ pub struct IoCost {
 impl IoCost {
     /// Creates a controller that is off. `depth` is the `nr_requests` of the queue.
     pub fn new(hz: u32, rotational: bool, depth: u32) -> Self {
-        let class = Class::of(rotational, depth);
+        let class = Class::for_device(rotational, depth);
         let qos = IoCostQos::default();
         IoCost {
             hz: hz.into(),
@@ -110,7 +110,7 @@ impl IoCost {
             qos,
             model: None,
             by_hand: false,
-            params: Params::of(class, &qos, None),
+            params: Params::for_class(class, &qos, None),
             groups: Groups::new(),
             clock: Clock::new(),
             seen: Seen::default(),
@@ -176,7 +176,7 @@ impl IoCost {
         self.renew();
     }
     fn renew(&mut self) {
-        self.params = Params::of(self.class, &self.qos, self.model.as_ref());
+        self.params = Params::for_class(self.class, &self.qos, self.model.as_ref());
     }
 
     /// Returns a percentage of a period, in units of the clock.

@@ -22,7 +22,7 @@ pub(super) enum Class {
 
 impl Class {
     /// Returns the initial class of a device.
-    pub fn of(rotational: bool, depth: u32) -> Self {
+    pub fn for_device(rotational: bool, depth: u32) -> Self {
         match (rotational, depth) {
             (true, _) => Class::Rotational,
             (_, 1) => Class::SsdDepthOne,
@@ -70,7 +70,7 @@ struct Coefficients {
 }
 
 impl Coefficients {
-    fn of(bps: u64, sequential: u64, random: u64) -> Self {
+    fn from_rates(bps: u64, sequential: u64, random: u64) -> Self {
         let page = PER_SEC.div_ceil(bps.div_ceil(PAGE_BYTES).max(1));
         let request = |iops: u64| PER_SEC.div_ceil(iops.max(1)).saturating_sub(page);
         Coefficients {
@@ -99,7 +99,7 @@ pub(super) struct Params {
 const MISSES_OF_TWO: u64 = 50_000;
 
 impl Params {
-    pub fn of(class: Class, qos: &IoCostQos, model: Option<&IoCostModel>) -> Self {
+    pub fn for_class(class: Class, qos: &IoCostQos, model: Option<&IoCostModel>) -> Self {
         let usual = class.model();
         let m = model.unwrap_or(&usual);
         let goal = |pct: Option<u32>| u64::from(pct.unwrap_or(0)).min(MILLION);
@@ -118,8 +118,8 @@ impl Params {
         let rate = |pct: u32| (u64::from(pct) * PER_US).div_ceil(100);
         Params {
             costs: [
-                Coefficients::of(m.rbps, m.rseqiops, m.rrandiops),
-                Coefficients::of(m.wbps, m.wseqiops, m.wrandiops),
+                Coefficients::from_rates(m.rbps, m.rseqiops, m.rrandiops),
+                Coefficients::from_rates(m.wbps, m.wseqiops, m.wrandiops),
             ],
             allowed_ppm: goals.map(|g| MILLION - g),
             latency_ns: lats.map(|l| l * 1000),

@@ -66,7 +66,7 @@ impl Asks {
     /// throttled. Writes are throttled, except those with both `SYNC` and `REQ_IDLE` (direct I/O,
     /// the journal). A task waits for such a write, and more writes will follow. `NOIDLE` is the
     /// absence of `REQ_IDLE`.
-    pub fn of(id: u64, op: Op, flags: Flags) -> Option<Asks> {
+    pub fn throttled_kind(id: u64, op: Op, flags: Flags) -> Option<Asks> {
         let class = match op {
             Op::Read | Op::WriteZeroes => return None,
             Op::Discard => Class::Discard,

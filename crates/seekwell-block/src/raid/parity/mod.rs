@@ -116,7 +116,7 @@ impl<B: BioSink> Parity<B> {
             watched: None,
             stats: ParityStats::default(),
         };
-        Ok(Array::of(members, level))
+        Ok(Array::with_level(members, level))
     }
 }
 

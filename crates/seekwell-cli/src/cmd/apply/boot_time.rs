@@ -48,7 +48,7 @@ pub fn kept(a: &Apply, m: &Machine, wish: &Wish<'_>) -> Result<(Vec<Kept>, Vec<S
         kept = later;
         rivals = after(m, wish, &kept, old.as_ref());
     }
-    lines.extend(said(a, &rivals));
+    lines.extend(describe_rivals(a, &rivals));
     Ok((kept, lines))
 }
 
@@ -87,7 +87,7 @@ fn after(m: &Machine, wish: &Wish<'_>, kept: &[Kept], old: Option<&files::Note>)
 }
 
 /// Describes the setters, with advice on how to override them. Returns `None` if there are none.
-fn said(a: &Apply, rivals: &[Setter]) -> Option<String> {
+fn describe_rivals(a: &Apply, rivals: &[Setter]) -> Option<String> {
     let all: Vec<String> = rivals.iter().map(ToString::to_string).collect();
     if all.is_empty() {
         return None;

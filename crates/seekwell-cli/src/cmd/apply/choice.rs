@@ -18,7 +18,7 @@ pub struct Choice {
 }
 
 impl Choice {
-    pub fn of(a: &Apply, what: &str, device: &Device) -> Result<Choice, Failure> {
+    pub fn read(a: &Apply, what: &str, device: &Device) -> Result<Choice, Failure> {
         let asked = tunables(&a.tunable)?;
         let mut choice = match is_path(what) {
             true => Choice::of_results(a, Path::new(what), device)?,

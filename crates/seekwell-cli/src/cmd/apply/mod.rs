@@ -4,7 +4,7 @@
 mod boot_time;
 mod choice;
 
-use super::switch::show::{again, half_written, quoted, root, there, told, typed};
+use super::switch::show::{again, change_lines, half_written, quoted, root, there, typed};
 use crate::cli::{Apply, Way};
 use crate::fail::Failure;
 use crate::out::{Out, ask, note};
@@ -64,7 +64,7 @@ pub fn run(a: &Apply, quiet: bool) -> Result<(), Failure> {
         return Err(Failure::input("give a scheduler, or a results folder"));
     };
     let device = target(&m, &name)?;
-    let choice = Choice::of(a, what, device)?;
+    let choice = Choice::read(a, what, device)?;
     choice.says.iter().for_each(|line| note(quiet, line));
     let wish = Wish {
         device,
@@ -141,7 +141,7 @@ fn target<'a>(m: &'a Machine, name: &str) -> Result<&'a Device, Failure> {
         Some((d, None)) if matches!(d.scheduler, Scheduler::Choice { .. }) => Ok(d),
         Some((d, None)) => Err(Failure::input(format!(
             "{name} takes no scheduler ({}); `seekwell host{} {name}` shows the devices below it",
-            d.what(),
+            d.description(),
             root(m.tree())
         ))),
         Some((d, Some(_))) => Err(Failure::input(format!(
@@ -229,7 +229,7 @@ fn carry_out(
     files::write(tree, wish.device, wish.scheduler, before.as_ref(), kept)?;
     let changes = switched.keep()?;
     files::confirm(tree, wish.device)?;
-    for line in changes.iter().flat_map(told) {
+    for line in changes.iter().flat_map(change_lines) {
         out.line(&line)?;
     }
     drop(held);

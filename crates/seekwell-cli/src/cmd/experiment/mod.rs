@@ -413,7 +413,7 @@ fn noted(e: &Experiment, note: &Noted<'_>, file: &Path, results: &Path, quiet: b
         ..note.about.clone()
     };
     let tree = Tree::default();
-    let changed = Notes::of(&tree).change(&tree, &mut note.note.borrow_mut(), &about);
+    let changed = Notes::new(&tree).change(&tree, &mut note.note.borrow_mut(), &about);
     if let Err(e) = changed {
         self::note(
             quiet,

@@ -12,7 +12,7 @@ use anstream::adapter::strip_str;
 use seekwell::words::{assignment, named};
 use seekwell_core::once::Once;
 use seekwell_host::stop::signal;
-use seekwell_microscope::agree::{Beside, Tally, beside};
+use seekwell_microscope::agree::{Beside, Tally, compare_null_models};
 use seekwell_microscope::format::CsvOptions;
 use seekwell_microscope::rounds::{self, NullScores, Replay, Round, RoundAgreement, Verdict};
 use seekwell_microscope::{self as cases, Agreement, Case, CaseError, Outcome, read_cases};
@@ -61,7 +61,7 @@ impl Done {
 
 fn run_case(case: &Case, steps: bool, with_null_models: bool) -> Result<Done, CaseError> {
     if !case.events.is_empty() {
-        let round = Round::of(case)?;
+        let round = Round::from_case(case)?;
         let replay = rounds::replay_named(&round, steps)?;
         return Ok(Done::Round {
             verdict: rounds::compare(&round, &replay),
@@ -74,9 +74,9 @@ fn run_case(case: &Case, steps: bool, with_null_models: bool) -> Result<Done, Ca
     let mut scored = None;
     if let Some(want) = case.expected()? {
         let timers = case.expected_timers();
-        let agreement = Agreement::of(&want, timers.as_deref(), &out);
+        let agreement = Agreement::compare(&want, timers.as_deref(), &out);
         let null = if with_null_models {
-            beside(case, &want)
+            compare_null_models(case, &want)
         } else {
             Vec::new()
         };
@@ -231,7 +231,7 @@ fn picture(case: &Case, done: &Done) -> String {
     }
 }
 
-fn one(out: &mut Out, case: &Case, a: &Explain) -> Result<Done, Failure> {
+fn explain_case(out: &mut Out, case: &Case, a: &Explain) -> Result<Done, Failure> {
     let legend = a.legend;
     let done = run_case(case, true, true)?;
     if let Some(file) = &a.plot {
@@ -388,7 +388,7 @@ pub fn run(a: &Explain, quiet: bool) -> Result<(), Failure> {
         )));
     }
     if let ([case], false) = (&cases[..], a.all || a.csv || a.json) {
-        let done = one(&mut out, case, a)?;
+        let done = explain_case(&mut out, case, a)?;
         out.done()?;
         return match a.strict && done.differs() {
             true => Err(Failure::Difference),

@@ -57,7 +57,7 @@ pub fn run(a: &Restore, quiet: bool) -> Result<(), Failure> {
         return remove(a, &tree, quiet);
     }
     let mut told = Told::default();
-    let notes = Notes::of(&tree);
+    let notes = Notes::new(&tree);
     let dead = notes.dead(&tree);
     // Programs are ended first, because their I/O should run under the experiment's settings, not
     // the restored ones.

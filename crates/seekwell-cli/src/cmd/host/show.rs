@@ -96,7 +96,7 @@ fn row(d: &Device) -> Vec<Cell> {
     vec![
         painted(&d.name, NAME),
         or_dash(d.size_bytes.map(|b| units::bytes(b as f64))),
-        d.what().into(),
+        d.description().into(),
         or_dash(d.model.clone().or_else(|| d.label.clone())),
         or_dash(d.serial.clone()),
         choice(d),

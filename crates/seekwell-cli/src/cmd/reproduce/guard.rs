@@ -62,7 +62,7 @@ pub fn run(
             }
             _ => {
                 for p in publications {
-                    all.extend(one(a, guard, p, quiet)?);
+                    all.extend(run_check(a, guard, p, quiet)?);
                 }
             }
         }
@@ -106,7 +106,7 @@ pub fn run(
 }
 
 /// Runs one robustness check for one publication. Returns `None` if it does not apply.
-fn one(
+fn run_check(
     a: &Reproduce,
     guard: Guard,
     p: &Publication,
@@ -430,7 +430,7 @@ fn taken(all: &Ablated) -> Given {
             two(t.on),
             two(t.off),
             t.without.to_owned(),
-            t.left().said().to_owned(),
+            t.left().word().to_owned(),
         ]
     });
     let by_demo = Section {

@@ -88,7 +88,7 @@ fn publication<'a>(all: &'a [Shown], name: &str) -> Option<&'a Shown> {
 }
 
 fn evidence(all: &[Shown], name: &str) -> Evidence {
-    publication(all, name).map_or_else(Evidence::default, |s| Evidence::of(s.publication))
+    publication(all, name).map_or_else(Evidence::default, |s| Evidence::read(s.publication))
 }
 
 /// Returns the published tests of a system whose name starts with `test`. An empty `system` selects

@@ -88,7 +88,7 @@ pub fn page(all: &[Shown]) -> String {
         out += &prose(COST);
     }
     for s in all {
-        out += &one(s);
+        out += &publication_section(s);
     }
     out += &targets(all);
     out += "## Groups of differences\n\n";
@@ -99,7 +99,7 @@ pub fn page(all: &[Shown]) -> String {
         out += &row(&[
             own(g.letter),
             own(g.title),
-            told(g, all),
+            count_judgements(g, all),
             own(g.why),
             own(g.ablation),
         ]);
@@ -108,14 +108,14 @@ pub fn page(all: &[Shown]) -> String {
 }
 
 /// Counts the judgements for the differences of a group, such as `yes 4, unknown 1`.
-fn told(g: &Effect, all: &[Shown]) -> String {
+fn count_judgements(g: &Effect, all: &[Shown]) -> String {
     let own = |r: &Reproduction, j: &Judgement| r.cells[j.cell].published.group == g.letter;
     let judged = all.iter().map(|s| &s.ours);
     let judged = judged.flat_map(|r| r.judgements.iter().filter(|j| own(r, j)));
     let judged: Vec<Doing> = judged.map(|j| j.doing).collect();
     let count = |d: Doing| {
         let n = judged.iter().filter(|j| **j == d).count();
-        (n > 0).then(|| format!("{} {n}", d.said()))
+        (n > 0).then(|| format!("{} {n}", d.word()))
     };
     let counts = [Doing::Yes, Doing::No, Doing::Unknown].map(count);
     let counts: Vec<String> = counts.into_iter().flatten().collect();
@@ -163,7 +163,7 @@ fn targets(all: &[Shown]) -> String {
     out
 }
 
-fn one(s: &Shown) -> String {
+fn publication_section(s: &Shown) -> String {
     let r = &s.ours;
     let mut out = format!("## {}\n\n", r.name);
     let runs = if r.repeats == 1 { "run" } else { "runs" };
@@ -260,7 +260,7 @@ fn judged(r: &Reproduction) -> String {
             names(c, &j.pair),
             like("0.00", j.pair.ratio),
             j.ours.map_or("-".to_owned(), |x| like("0.00", x)),
-            j.doing.said().to_owned(),
+            j.doing.word().to_owned(),
             evidence(j),
         ]);
     }

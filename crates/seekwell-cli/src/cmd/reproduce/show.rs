@@ -351,7 +351,7 @@ fn judged(out: &mut Out, r: &Reproduction) -> Result<(), Failure> {
             names(c, &j.pair),
             j.pair.ratio,
             j.ours.map_or("-".to_owned(), |x| format!("{x:.2}")),
-            j.doing.said(),
+            j.doing.word(),
             evidence(j)
         );
         out.text(&wrap(&line, 2, width()))?;

@@ -14,7 +14,7 @@ use seekwell_host::switch::command::{Held, code};
 use seekwell_host::switch::journal::{Found, Records};
 use seekwell_host::switch::settings::Queue;
 use seekwell_host::switch::{SwitchError, Switched, Wish, check, names};
-use show::{again, found, program, quoted, told, typed, undo};
+use show::{again, change_lines, found, program, quoted, typed, undo};
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::path::Path;
@@ -34,7 +34,7 @@ fn targets<'a>(a: &Switch, m: &'a Machine, u: &Under) -> Result<Vec<&'a Device>,
         if matches!(d.scheduler, Scheduler::Choice { .. }) {
             return Ok(vec![d]);
         }
-        let what = format!("{} takes no scheduler ({})", d.name, d.what());
+        let what = format!("{} takes no scheduler ({})", d.name, d.description());
         match u.deciding.as_slice() {
             [] => return refuse(format!("{what}, and nothing below it does")),
             _ if a.all_members => {}
@@ -332,7 +332,7 @@ fn for_good(
     }
     let mut out = Out::open(None)?;
     for c in &changes {
-        for line in told(c) {
+        for line in change_lines(c) {
             out.line(&line)?;
         }
         match c.before == c.after {
@@ -366,7 +366,7 @@ fn during(
         note(quiet, lies);
     }
     for c in switched.changes() {
-        for line in told(c) {
+        for line in change_lines(c) {
             note(quiet, &line);
         }
     }

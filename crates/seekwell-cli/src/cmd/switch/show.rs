@@ -75,7 +75,7 @@ pub fn again() -> String {
 }
 
 /// Returns the changes of a device, one line each.
-pub fn told(c: &Change) -> Vec<String> {
+pub fn change_lines(c: &Change) -> Vec<String> {
     let mut lines = Vec::new();
     let (from, to) = (&c.before.scheduler, &c.after.scheduler);
     lines.push(match from == to {
@@ -96,7 +96,7 @@ pub fn told(c: &Change) -> Vec<String> {
     }
     lines.extend(c.notes.iter().map(|n| format!("  {n}")));
     let beside: Vec<String> = c
-        .beside()
+        .side_effects()
         .iter()
         .map(|d| match (&*d.name, &**to) {
             ("wbt_lat_usec", "bfq") => format!(

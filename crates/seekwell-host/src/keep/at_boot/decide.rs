@@ -24,7 +24,7 @@ struct Made {
 pub fn assigned(rules: &[RuleFile], device: &Device, mut facts: Facts<'_>) -> Vec<Setter> {
     let mut made = Made::default();
     for file in rules {
-        let mut flow = Flow::of(&file.rules);
+        let mut flow = Flow::new(&file.rules);
         for (i, rule) in file.rules.iter().enumerate() {
             let reached = flow.reached(i);
             if reached == Truth::No {
@@ -122,7 +122,7 @@ struct Jump<'a> {
 }
 
 impl<'a> Flow<'a> {
-    fn of(rules: &'a [Rule]) -> Self {
+    fn new(rules: &'a [Rule]) -> Self {
         let mut labels = BTreeMap::new();
         for (i, rule) in rules.iter().enumerate() {
             if let Some(t) = rule.iter().find(|t| t.key == "LABEL") {

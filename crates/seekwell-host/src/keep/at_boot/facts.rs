@@ -148,7 +148,9 @@ impl<'a> Facts<'a> {
             )
         };
         let conditions = || rule.iter().filter(|t| t.is_match());
-        let own = conditions().filter(|t| !of_parents(t)).map(|t| self.one(t));
+        let own = conditions()
+            .filter(|t| !of_parents(t))
+            .map(|t| self.truth_of(t));
         let truth = own.min().unwrap_or(Truth::Yes);
         let parents: Vec<&Token> = conditions().filter(of_parents).collect();
         match parents.is_empty() {
@@ -157,7 +159,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    fn one(&self, t: &Token) -> Truth {
+    fn truth_of(&self, t: &Token) -> Truth {
         let name = &self.device.name;
         let link = |what: &str| {
             std::fs::read_link(self.dir.join(what))

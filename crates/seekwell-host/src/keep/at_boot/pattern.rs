@@ -64,7 +64,7 @@ fn member(inside: &[char], c: char) -> bool {
 
 /// Returns the length of the part of the pattern that matches the character `c`, or `None` if it
 /// does not match.
-fn one(p: &[char], c: char) -> Option<usize> {
+fn match_one(p: &[char], c: char) -> Option<usize> {
     match p {
         ['?', ..] => Some(1),
         ['\\', literal, ..] => (*literal == c).then_some(2),
@@ -87,7 +87,7 @@ pub fn matches(pattern: &str, text: &str) -> bool {
         if p.get(i) == Some(&'*') {
             star = Some((i, j));
             i += 1;
-        } else if let Some(n) = one(&p[i..], t[j]) {
+        } else if let Some(n) = match_one(&p[i..], t[j]) {
             (i, j) = (i + n, j + 1);
         } else if let Some((at, taken)) = star {
             star = Some((at, taken + 1));

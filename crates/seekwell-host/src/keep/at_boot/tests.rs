@@ -30,7 +30,7 @@ fn with(t: &MadeUp, planned: &[Kept]) -> Vec<String> {
         .collect()
 }
 
-fn said(t: &MadeUp) -> Vec<String> {
+fn messages(t: &MadeUp) -> Vec<String> {
     with(t, &[])
 }
 
@@ -43,7 +43,7 @@ const ETC: &str = "etc/udev/rules.d";
 #[test]
 fn the_last_rule_in_the_order_of_names_wins() {
     let t = machine("boot-order");
-    assert!(said(&t).is_empty());
+    assert!(messages(&t).is_empty());
     rule(
         &t,
         &format!("{ETC}/60-a.rules"),
@@ -54,14 +54,20 @@ fn the_last_rule_in_the_order_of_names_wins() {
         "usr/lib/udev/rules.d/90-b.rules",
         "\n# x\nKERNEL==\"sd*\", ATTR{queue/scheduler}=\"kyber\"\n",
     );
-    assert_eq!(said(&t), ["/usr/lib/udev/rules.d/90-b.rules:3 sets kyber"]);
+    assert_eq!(
+        messages(&t),
+        ["/usr/lib/udev/rules.d/90-b.rules:3 sets kyber"]
+    );
     // For an attribute, udev treats ":=" as "=", so a later rule overrides it.
     rule(
         &t,
         &format!("{ETC}/60-a.rules"),
         "ATTR{queue/scheduler}:=\"bfq\"\n",
     );
-    assert_eq!(said(&t), ["/usr/lib/udev/rules.d/90-b.rules:3 sets kyber"]);
+    assert_eq!(
+        messages(&t),
+        ["/usr/lib/udev/rules.d/90-b.rules:3 sets kyber"]
+    );
     // Files in `/run` hide those in `/usr/lib`, files in `/etc` hide both, and a link to
     // `/dev/null` hides a file.
     rule(
@@ -69,9 +75,9 @@ fn the_last_rule_in_the_order_of_names_wins() {
         "run/udev/rules.d/90-b.rules",
         "ATTR{queue/scheduler}=\"none\"\n",
     );
-    assert_eq!(said(&t), ["/run/udev/rules.d/90-b.rules:1 sets none"]);
+    assert_eq!(messages(&t), ["/run/udev/rules.d/90-b.rules:1 sets none"]);
     std::os::unix::fs::symlink("/dev/null", t.at(&format!("{ETC}/90-b.rules"))).expect("linked");
-    assert_eq!(said(&t), ["/etc/udev/rules.d/60-a.rules:1 sets bfq"]);
+    assert_eq!(messages(&t), ["/etc/udev/rules.d/60-a.rules:1 sets bfq"]);
 }
 
 #[test]
@@ -80,7 +86,7 @@ fn conditions_are_decided_as_far_as_files_tell() {
     let one = |conditions: &str| {
         let text = format!("{conditions}, ATTR{{queue/scheduler}}=\"bfq\"\n");
         rule(&t, &format!("{ETC}/70-x.rules"), &text);
-        match said(&t).first() {
+        match messages(&t).first() {
             None => "no",
             Some(s) if s.contains("may set bfq (if its conditions hold") => "maybe",
             Some(s) if s.ends_with("70-x.rules:1 sets bfq") => "yes",
@@ -136,7 +142,7 @@ fn jumps_and_properties_are_followed() {
         let text =
             format!("{condition}, GOTO=\"end\"\nATTR{{queue/scheduler}}=\"bfq\"\nLABEL=\"end\"\n");
         rule(&t, &format!("{ETC}/70-x.rules"), &text);
-        said(&t)
+        messages(&t)
     };
     assert_eq!(
         jump("SUBSYSTEM!=\"block\""),
@@ -148,24 +154,24 @@ fn jumps_and_properties_are_followed() {
     let text = "PROGRAM==\"/bin/x\", GOTO=\"a\"\nENV{.S}=\"none\"\nLABEL=\"a\"\n\
                 ATTR{queue/scheduler}=\"kyber\"\n";
     rule(&t, &format!("{ETC}/70-x.rules"), text);
-    assert_eq!(said(&t), ["/etc/udev/rules.d/70-x.rules:4 sets kyber"]);
+    assert_eq!(messages(&t), ["/etc/udev/rules.d/70-x.rules:4 sets kyber"]);
     // Another GOTO leads past the label.
     let text = "PROGRAM==\"/bin/x\", GOTO=\"a\"\nGOTO=\"end\"\nLABEL=\"a\"\n\
                 ATTR{queue/scheduler}=\"kyber\"\nLABEL=\"end\"\n";
     rule(&t, &format!("{ETC}/70-x.rules"), text);
-    assert!(said(&t)[0].contains(":4 may set kyber"));
+    assert!(messages(&t)[0].contains(":4 may set kyber"));
     // The database contains only the final value of a property, which a later rule may have set.
     let text = "ENV{ID_BUS}==\"ata\", ATTR{queue/scheduler}=\"kyber\"\n";
     rule(&t, &format!("{ETC}/70-x.rules"), text);
-    assert_eq!(said(&t), ["/etc/udev/rules.d/70-x.rules:1 sets kyber"]);
+    assert_eq!(messages(&t), ["/etc/udev/rules.d/70-x.rules:1 sets kyber"]);
     rule(&t, &format!("{ETC}/80-x.rules"), "ENV{ID_BUS}=\"ata\"\n");
-    assert!(said(&t)[0].contains("70-x.rules:1 may set kyber"));
+    assert!(messages(&t)[0].contains("70-x.rules:1 may set kyber"));
     rule(&t, &format!("{ETC}/80-x.rules"), "");
     // A rule sets a property, whose value comes from the kernel's command line.
     t.put("proc/cmdline", "quiet elevator=bfq\n");
     let text = "IMPORT{cmdline}=\"elevator\"\nENV{elevator}!=\"\", ATTR{queue/scheduler}=\"$env{elevator}\"\n";
     rule(&t, &format!("{ETC}/70-x.rules"), text);
-    assert_eq!(said(&t), ["/etc/udev/rules.d/70-x.rules:2 sets bfq"]);
+    assert_eq!(messages(&t), ["/etc/udev/rules.d/70-x.rules:2 sets bfq"]);
 }
 
 #[test]
@@ -230,7 +236,7 @@ fn the_active_profile_of_tuned_comes_after_the_rules() {
     let why = "(if tuned runs at boot)";
     let base = "/usr/lib/tuned/base/tuned.conf:5 (tuned profile mine)";
     assert_eq!(
-        said(&t),
+        messages(&t),
         [
             "/etc/udev/rules.d/90-io.rules:1 sets kyber".to_owned(),
             format!("{base} may set bfq {why}")
@@ -244,7 +250,7 @@ fn the_active_profile_of_tuned_comes_after_the_rules() {
         "usr/lib/systemd/system/tuned.service",
         "[Service]\nExecStart=/usr/sbin/tuned\n",
     );
-    assert_eq!(said(&t), [format!("{base} sets bfq")]);
+    assert_eq!(messages(&t), [format!("{base} sets bfq")]);
     // A line of the profile replaces the same line of the included profile. Lines for other disks
     // do not count.
     let own = |more: &str| {
@@ -255,24 +261,24 @@ fn the_active_profile_of_tuned_comes_after_the_rules() {
     };
     own("elevator=none\n");
     assert_eq!(
-        said(&t),
+        messages(&t),
         ["/etc/tuned/mine/tuned.conf:4 (tuned profile mine) sets none"]
     );
     let rule = ["/etc/udev/rules.d/90-io.rules:1 sets kyber"];
     own("devices=!sda\n");
-    assert_eq!(said(&t), rule);
+    assert_eq!(messages(&t), rule);
     own("devices=vd*,sdb\n");
-    assert_eq!(said(&t), rule);
+    assert_eq!(messages(&t), rule);
     own("devices_udev_regex=ID_SERIAL=S2\n");
-    assert_eq!(said(&t), rule);
+    assert_eq!(messages(&t), rule);
     own("devices_udev_regex=ID_SERIAL=S1\n");
-    assert_eq!(said(&t), [format!("{base} sets bfq")]);
+    assert_eq!(messages(&t), [format!("{base} sets bfq")]);
     // The profiles include each other.
     t.put(
         "usr/lib/tuned/base/tuned.conf",
         "[main]\ninclude=mine\n[disk]\nelevator=bfq\n",
     );
-    assert_eq!(said(&t).len(), 1);
+    assert_eq!(messages(&t).len(), 1);
 }
 
 #[test]
@@ -280,10 +286,10 @@ fn services_that_are_started_are_looked_through() {
     let t = machine("boot-services");
     let unit = "usr/lib/systemd/system/io.service";
     t.put(unit, "[Service]\nType=oneshot\nExecStart=/bin/sh -c 'echo bfq > /sys/block/sda/queue/scheduler'\n");
-    assert!(said(&t).is_empty(), "nothing wants it");
+    assert!(messages(&t).is_empty(), "nothing wants it");
     t.put("etc/systemd/system/multi-user.target.wants/io.service", "");
     assert_eq!(
-        said(&t),
+        messages(&t),
         ["/usr/lib/systemd/system/io.service:3 (io.service) sets bfq"]
     );
     // The service runs a script.
@@ -292,38 +298,44 @@ fn services_that_are_started_are_looked_through() {
         "usr/local/bin/io.sh",
         "#!/bin/sh\n# sets it\nfor d in /sys/block/sd*/queue/scheduler; do echo none > $d; done\n",
     );
-    assert_eq!(said(&t), ["/usr/local/bin/io.sh:3 (io.service) sets none"]);
+    assert_eq!(
+        messages(&t),
+        ["/usr/local/bin/io.sh:3 (io.service) sets none"]
+    );
     t.put(
         "etc/systemd/system/io.service",
         "[Service]\nExecStart=/bin/true\n",
     );
-    assert!(said(&t).is_empty(), "the administrator's own file hides it");
+    assert!(
+        messages(&t).is_empty(),
+        "the administrator's own file hides it"
+    );
     t.put(
         "etc/tmpfiles.d/io.conf",
         "w /sys/block/sda/queue/scheduler - - - - kyber\n",
     );
     assert_eq!(
-        said(&t),
+        messages(&t),
         ["/etc/tmpfiles.d/io.conf:1 (systemd-tmpfiles) sets kyber"]
     );
     t.put(
         "etc/rc.local",
         "#!/bin/sh\necho bfq > /sys/block/sdb/queue/scheduler\n",
     );
-    assert_eq!(said(&t).len(), 1, "another disk");
+    assert_eq!(messages(&t).len(), 1, "another disk");
 }
 
 #[test]
 fn before_5_0_the_command_line_comes_first() {
     let t = machine("boot-elevator");
     t.put("proc/cmdline", "quiet elevator=bfq\n");
-    assert!(said(&t).is_empty());
+    assert!(messages(&t).is_empty());
     t.put("proc/sys/kernel/osrelease", "4.19.0\n");
-    assert_eq!(said(&t), ["/proc/cmdline:1 sets bfq"]);
+    assert_eq!(messages(&t), ["/proc/cmdline:1 sets bfq"]);
     rule(
         &t,
         &format!("{ETC}/60-a.rules"),
         "KERNEL==\"sda\", ATTR{queue/scheduler}=\"kyber\"\n",
     );
-    assert_eq!(said(&t), ["/etc/udev/rules.d/60-a.rules:1 sets kyber"]);
+    assert_eq!(messages(&t), ["/etc/udev/rules.d/60-a.rules:1 sets kyber"]);
 }

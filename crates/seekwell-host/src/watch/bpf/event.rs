@@ -39,14 +39,14 @@ impl Layout {
         let dir = events.join(name);
         let format = get(&dir.join("format"))?;
         let id = get(&dir.join("id"))?;
-        Layout::of(name, &id, &format).ok_or_else(|| WatchError::Program {
+        Layout::parse(name, &id, &format).ok_or_else(|| WatchError::Program {
             program: format!("{}/format", dir.display()),
             what: "describes the event in an unknown way".to_owned(),
             remedy: "record with --by tracefs",
         })
     }
 
-    fn of(name: &'static str, id: &str, format: &str) -> Option<Layout> {
+    fn parse(name: &'static str, id: &str, format: &str) -> Option<Layout> {
         let mut fields: Vec<(&str, Place)> = Vec::new();
         for line in format.lines() {
             let Some(rest) = line.trim_start().strip_prefix("field:") else {
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_description_is_read() {
-        let l = Layout::of("block_rq_issue", "1185\n", ISSUE).expect("known");
+        let l = Layout::parse("block_rq_issue", "1185\n", ISSUE).expect("known");
         assert_eq!((l.id, l.bytes, l.device), (1185, 64, (8, 4)));
         assert_eq!(
             (l.rwbs, l.length, l.ioprio),
@@ -206,13 +206,13 @@ mod tests {
             ("sector_t sector", "x y"),
         ] {
             let other = ISSUE.replace(from, to);
-            assert_eq!(Layout::of("block_rq_issue", "1", &other), None, "{to}");
+            assert_eq!(Layout::parse("block_rq_issue", "1", &other), None, "{to}");
         }
     }
 
     #[test]
     fn a_record_becomes_the_line_that_tracefs_prints() {
-        let layout = Layout::of("block_rq_issue", "1185", ISSUE).expect("known");
+        let layout = Layout::parse("block_rq_issue", "1185", ISSUE).expect("known");
         let event = EVENTS
             .iter()
             .position(|e| *e == "block_rq_issue")

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 /// Builds a design from texts of a command line.
 pub fn design(devices: &[&str], schedulers: &str, workloads: &[&str]) -> Design {
-    let device = |d: &&str| Level::of(words::device(d).expect("a device"));
+    let device = |d: &&str| Level::unnamed(words::device(d).expect("a device"));
     let workload = |w: &&str| Level::from(words::workload(w, &[]).expect("a workload"));
     Design {
         name: "test".to_owned(),
@@ -24,7 +24,7 @@ fn expanded(design: Design) -> Experiment {
     Experiment::from_specs(design).unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn said(design: Design) -> String {
+fn faults_of(design: Design) -> String {
     match Experiment::from_specs(design) {
         Ok(e) => panic!("{} cells", e.cells.len()),
         Err(e) => e.to_string(),
@@ -130,11 +130,11 @@ fn picks_choose_runs_and_one_that_picks_nothing_is_told() {
     assert_eq!(e.cells[1].cell.treatments, [1]);
     let mut d = two();
     d.exclude = vec![pick("nvme-dc-2", "cfq")];
-    let text = said(d);
+    let text = faults_of(d);
     assert!(text.contains("did you mean `nvme-dc-2t`?"), "{text}");
     let mut d = two();
     d.exclude = vec![pick("*", "*")];
-    assert!(said(d).contains("leave nothing to run"));
+    assert!(faults_of(d).contains("leave nothing to run"));
 }
 
 #[test]
@@ -143,13 +143,13 @@ fn too_many_are_refused_with_the_arithmetic() {
     d.devices = vec![d.devices[0].clone(); 1000];
     d.workloads = vec![d.workloads[0].clone(); 1000];
     assert_eq!(
-        said(d.clone()),
+        faults_of(d.clone()),
         "1000 devices x 1000 workloads = 1000000 cells, more than the limit of 10000; split \
          the experiment"
     );
     d.workloads.truncate(10);
     d.schedulers = vec![d.schedulers[0].clone(); 11];
-    assert!(said(d).starts_with("10000 cells x 11 schedulers = 110000 runs per block"));
+    assert!(faults_of(d).starts_with("10000 cells x 11 schedulers = 110000 runs per block"));
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn everything_wrong_is_told_at_once() {
         .spec
         .tunables
         .insert("slice_idl".into(), "1".into());
-    let text = said(d);
+    let text = faults_of(d);
     for words in [
         "experiment.reference: no scheduler of the experiment is called `cfg`; did you mean `cfq`?",
         "workload: `hdparm` occurs twice: name it once, or give each its own `name`",
@@ -177,7 +177,7 @@ fn everything_wrong_is_told_at_once() {
     let mut d = Design::default();
     d.method.repeats_max = 3;
     d.method.margin = 2.0;
-    let text = said(d);
+    let text = faults_of(d);
     assert_eq!(text.lines().count(), 5, "{text}");
 }
 

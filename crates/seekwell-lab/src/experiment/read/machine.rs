@@ -41,7 +41,7 @@ impl Reader<'_> {
             DeValue::String(s) => {
                 let typed = words::machine(s);
                 if let Some(machine) = self.faults.take(at, field, typed) {
-                    self.design.machines.push(Level::of(machine));
+                    self.design.machines.push(Level::unnamed(machine));
                     self.places.machines.push(at);
                 }
                 return;

@@ -57,7 +57,7 @@ fn design(text: &str, dir: &Path) -> Result<(Design, Places), Faults> {
             "{} bytes, more than the limit of {TEXT_MAX} for an experiment file",
             text.len()
         );
-        return Err(Faults::one("", what));
+        return Err(Faults::single("", what));
     }
     let (table, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
@@ -66,7 +66,7 @@ fn design(text: &str, dir: &Path) -> Result<(Design, Places), Faults> {
             r.faults.push(at, "", format!("not TOML: {}", e.message()));
         }
         r.faults.or(())?;
-        return Err(Faults::one("", "not TOML"));
+        return Err(Faults::single("", "not TOML"));
     }
     r.file(table.get_ref());
     let Reader {

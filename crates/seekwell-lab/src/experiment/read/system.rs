@@ -83,7 +83,7 @@ fn paths(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Returns the preset files in `dir` that a text names, and the files that those files name.
-fn beside(text: &str, dir: &Path) -> BTreeMap<String, String> {
+fn named_files(text: &str, dir: &Path) -> BTreeMap<String, String> {
     let mut found: BTreeMap<String, String> = BTreeMap::new();
     let mut todo: Vec<String> = paths(text).map(str::to_owned).collect();
     while let Some(name) = todo.pop() {
@@ -116,11 +116,11 @@ impl Reader<'_> {
         text: &str,
         given: &BTreeMap<String, String>,
     ) -> Result<DeviceSpec, SpecErrors> {
-        let mut files = beside(text, &self.dir);
+        let mut files = named_files(text, &self.dir);
         files.extend(given.clone());
         let text = text.trim();
         let found = with_files(&files, || files_of(text));
-        let files = found.map_err(|e| SpecErrors::one("", e.to_string()))?;
+        let files = found.map_err(|e| SpecErrors::single("", e.to_string()))?;
         Ok(DeviceSpec {
             spec: text.to_owned(),
             files,
@@ -132,7 +132,7 @@ impl Reader<'_> {
             DeValue::String(s) => {
                 let device = self.typed_device(s, &BTreeMap::new());
                 if let Some(device) = self.faults.take(at, field, device) {
-                    self.design.devices.push(Level::of(device));
+                    self.design.devices.push(Level::unnamed(device));
                     self.places.devices.push(at);
                 }
                 return;
@@ -237,7 +237,7 @@ impl Reader<'_> {
         let table = match v.get_ref() {
             DeValue::String(s) => {
                 for spec in self.typed_schedulers(field, at, s) {
-                    self.design.schedulers.push(Level::of(spec));
+                    self.design.schedulers.push(Level::unnamed(spec));
                     self.places.schedulers.push(at);
                 }
                 return;

@@ -14,7 +14,7 @@ fn faults(text: &str) -> String {
 }
 
 /// Checks that each of these texts is the beginning of a fault, and that there are no other faults.
-fn told(text: &str, words: &[&str]) {
+fn assert_faults(text: &str, words: &[&str]) {
     let said = faults(text);
     for w in words {
         assert!(said.lines().any(|l| l.starts_with(w)), "{w}\n--\n{said}");
@@ -196,7 +196,7 @@ fn a_state_is_set_where_a_drive_has_one_and_asked_for_where_members_do() {
 
 #[test]
 fn faults_have_line_column_field_and_the_nearest_word() {
-    told(
+    assert_faults(
         "[experiment]\nname = 'x'\nsede = 1\nmargin = 2\nstop = 'widht'\nbudget = 10\n\n\
          [[device]]\nuse = 'hdd:hitachi-7k20'\n\n\
          [[device]]\nuse = 'hdd:hitachi-7k200'\nwrite_cach = true\n\n\
@@ -224,11 +224,11 @@ fn faults_have_line_column_field_and_the_nearest_word() {
         said.starts_with("line 1, column ") && said.lines().count() >= 2,
         "{said}"
     );
-    told(
+    assert_faults(
         &format!("seed = 3\n{REST}"),
         &["line 1, column 1: seed: belongs to [experiment]"],
     );
-    told(
+    assert_faults(
         "",
         &[
             "line 1, column 1: device: there is none",
@@ -284,7 +284,7 @@ fn faults_have_line_column_field_and_the_nearest_word() {
 fn a_grid_without_end_is_refused_before_it_is_made() {
     let thousand: Vec<String> = (1..=1000).map(|n| n.to_string()).collect();
     let list = thousand.join(", ");
-    told(
+    assert_faults(
         &format!(
             "device = 'hdd:hitachi-7k200'\nscheduler = 'cfq'\n[[workload]]\nuse = 'pgbench'\n\
              clients = [{list}]\nscale = [{list}]\nsegments = [{list}]\n"
@@ -384,7 +384,7 @@ fn what_runs_beside_is_part_of_a_run() {
     assert!(e.cells[1].specs[0].beside.is_empty());
     let stored = e.to_toml();
     same(&e, &read(&stored));
-    told(
+    assert_faults(
         "device = 'hdd:hitachi-7k200'\nscheduler = 'cfq'\n[[workload]]\nuse = 'hdparm'\n\
          beside = ['streams:steams=2', 'loop:fsmark']\n",
         &[

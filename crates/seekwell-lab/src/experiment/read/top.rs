@@ -358,7 +358,7 @@ impl Reader<'_> {
                 self.faults.take(at, "machine", good);
             }
         }
-        self.design.notes = words::kernel_said(&self.typed, self.kernel.as_ref());
+        self.design.notes = words::kernel_notes(&self.typed, self.kernel.as_ref());
         if let Some(state) = self.state.take() {
             let mut refused = Vec::new();
             for (i, level) in self.design.devices.iter_mut().enumerate() {

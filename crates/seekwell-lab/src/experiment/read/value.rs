@@ -188,7 +188,10 @@ impl Reader<'_> {
         });
         let share = share.filter(|x| x.is_finite());
         if share.is_none() {
-            let what = format!("is {}, not a fraction: write 0.02, or \"2 %\"", said(v));
+            let what = format!(
+                "is {}, not a fraction: write 0.02, or \"2 %\"",
+                show_value(v)
+            );
             self.bad(self.at(v), field, &what);
         }
         share
@@ -201,7 +204,7 @@ impl Reader<'_> {
         if ns.is_none() {
             let what = format!(
                 "is {}, not a time with its unit: write \"90s\", \"10min\", \"2h\"",
-                said(v)
+                show_value(v)
             );
             self.bad(self.at(v), field, &what);
         }
@@ -252,7 +255,7 @@ pub(super) fn kind(v: &DeValue<'_>) -> &'static str {
 }
 
 /// Returns a value as written if it is short, otherwise its type. Used in messages.
-fn said(v: &Spanned<DeValue<'_>>) -> String {
+fn show_value(v: &Spanned<DeValue<'_>>) -> String {
     match v.get_ref() {
         DeValue::String(s) if s.chars().count() <= 40 => format!("`{s}`"),
         DeValue::Integer(i) => i.as_str().to_owned(),

@@ -6,7 +6,7 @@ use super::{Entry, Reader};
 use crate::experiment::Primary;
 use crate::experiment::design::Work;
 use crate::experiment::fault::Place;
-use seekwell::{BesideSpec, Fit, SpecErrors, Stream, WorkloadSpec, words};
+use seekwell::{BackgroundSpec, Fit, SpecErrors, Stream, WorkloadSpec, words};
 use seekwell_core::once::Once;
 use seekwell_sim::spec::workload::checked;
 use seekwell_workload::{unknown_workload, workload};
@@ -128,7 +128,7 @@ struct Common {
     name: Option<String>,
     metric: Option<(String, Place)>,
     limit_s: Option<u64>,
-    beside: Vec<BesideSpec>,
+    beside: Vec<BackgroundSpec>,
     axes: BTreeMap<String, String>,
 }
 
@@ -144,14 +144,14 @@ impl Reader<'_> {
     }
 
     /// Reads a background workload. The prefix `loop:` restarts the workload whenever it ends.
-    fn typed_beside(&self, text: &str) -> Result<BesideSpec, SpecErrors> {
+    fn typed_beside(&self, text: &str) -> Result<BackgroundSpec, SpecErrors> {
         let text = text.trim();
         let inner = text.strip_prefix(words::LOOP);
-        let mut beside = BesideSpec {
+        let mut beside = BackgroundSpec {
             again: inner.is_some(),
             workload: self.typed_workload(inner.unwrap_or(text))?,
         };
-        beside.workload = seekwell_sim::spec::workload::beside(&beside)?;
+        beside.workload = seekwell_sim::spec::workload::background_spec(&beside)?;
         Ok(beside)
     }
 

@@ -9,7 +9,7 @@ pub const TIME: &str =
     r"^ *(0|[0-9]+(\.[0-9]+)? *([nN][sS]|[uU][sS]|[mM][sS]|[sS]|[mM]|[mM][iI][nN]|[hH]|[dD])) *$";
 
 /// Adds a description to a schema.
-pub fn told(mut schema: Value, about: &str) -> Value {
+pub fn described(mut schema: Value, about: &str) -> Value {
     schema["description"] = json!(about);
     schema
 }

@@ -194,7 +194,7 @@ pub enum Left {
 
 impl Left {
     /// Returns the outcome in words.
-    pub fn said(self) -> &'static str {
+    pub fn word(self) -> &'static str {
         match self {
             Left::Removed => "removed",
             Left::Stays => "stays: the claimed cause is wrong or not the only one",

@@ -281,7 +281,7 @@ pub struct Spread {
 
 impl Spread {
     /// Computes the distribution, with interpolated percentiles. Returns `None` without values.
-    pub fn of(values: &[f64]) -> Option<Spread> {
+    pub fn from_values(values: &[f64]) -> Option<Spread> {
         let mut all = values.to_vec();
         all.sort_by(f64::total_cmp);
         let at = |share: f64| quantile_sorted(&all, share);
@@ -425,14 +425,14 @@ pub fn constants_moved(
         Ok(line)
     };
     let base: Figures = of(&e, "nominal")?.figures;
-    let nominal = Score::of(&published, &base);
+    let nominal = Score::compute(&published, &base);
     // The joint draws come first, because they give most information for their time.
     let (mut scores, mut lost) = (Vec::new(), 0);
     for draw in 0..draws {
         let factors = drawn(&all, &e, draw)?;
         let line = of(&moved(&e, &all, &factors), &format!("draw {draw}"))?;
         match line.failed.is_empty() {
-            true => scores.push(Score::of(&published, &over(&base, &line.figures))),
+            true => scores.push(Score::compute(&published, &over(&base, &line.figures))),
             false => lost += 1,
         }
     }
@@ -455,7 +455,7 @@ pub fn constants_moved(
                 Some(no) => why.push(no.clone()),
                 None => {
                     let figures = over(&base, &line.figures);
-                    sides[side] = Some(Score::of(&published, &figures));
+                    sides[side] = Some(Score::compute(&published, &figures));
                 }
             }
         }
@@ -485,7 +485,7 @@ pub fn constants_moved(
 fn clouds(nominal: &Score, scores: &[Score]) -> Vec<Cloud> {
     let cloud = |what: String, own: Option<f64>, of: &dyn Fn(&Score) -> Option<f64>, less: bool| {
         let values: Vec<f64> = scores.iter().filter_map(of).collect();
-        let (nominal, spread) = (own?, Spread::of(&values)?);
+        let (nominal, spread) = (own?, Spread::from_values(&values)?);
         let overtuned = match less {
             true => nominal < spread.p10,
             false => nominal > spread.p90,
@@ -535,7 +535,7 @@ mod tests {
             let spread = said("skill").spread;
             assert!((spread.median - 0.5).abs() < 1e-12 && (spread.p90 - 0.9).abs() < 1e-12);
         }
-        assert_eq!(Spread::of(&[]), None);
+        assert_eq!(Spread::from_values(&[]), None);
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub mod permuted;
 pub use kept::{Kept, Line};
 
 use super::figures::Published;
-use super::ours::{Cell, Ours, beside};
+use super::ours::{Cell, Ours, find_ours};
 use super::score::{level, skill};
 use crate::conduct::{How, Memory, Simulated, Told, conduct};
 use crate::experiment::Experiment;
@@ -117,7 +117,7 @@ pub struct Score {
 
 impl Score {
     /// Computes the scores of a set of values.
-    pub fn of(published: &[Published], figures: &Figures) -> Score {
+    pub fn compute(published: &[Published], figures: &Figures) -> Score {
         let cells = cells(published, figures);
         let levels = level(&cells);
         let own = levels.iter().find(|l| l.what == super::score::UNFITTED);
@@ -158,7 +158,7 @@ pub(super) fn cells(published: &[Published], figures: &Figures) -> Vec<Cell> {
 /// Extracts the values of each published test from the results of a quick form.
 fn figures(published: &[Published], results: &results::Results) -> Figures {
     let ours = |p: &Published| {
-        let cell = beside(p.clone(), results, true);
+        let cell = find_ours(p.clone(), results, true);
         cell.ours.iter().map(|o| o.map(|o| o.mean)).collect()
     };
     published.iter().map(ours).collect()

@@ -55,7 +55,7 @@ impl Ordered {
             .any(|s| s * p > 0.0 && s.abs() >= p.abs() / 2.0)
     }
     /// Returns the ratios as text for the list of evidence.
-    pub fn said(&self) -> String {
+    pub fn ratios_text(&self) -> String {
         let of = |x: Option<f64>| x.map_or("-".to_owned(), |x| format!("{x:.2}"));
         format!(
             "in column order on one drive {}, on separate drives {}; one scheduler: new / used \
@@ -111,7 +111,7 @@ fn in_order(
                     treatment,
                 },
                 outcome: Outcome::Done,
-                values: Measured::of(record).values,
+                values: Measured::from_record(record).values,
                 ..Run::default()
             });
         }

@@ -23,7 +23,7 @@ pub struct Permuted {
 pub fn permuted(cells: &[Cell]) -> Vec<Permuted> {
     let one = |s: super::super::score::Skill| {
         let draws = permutations(cells, &s.group);
-        let spread = Spread::of(&draws)?;
+        let spread = Spread::from_values(&draws)?;
         Some(Permuted {
             ours: s.ours?,
             as_good: s.as_good?,

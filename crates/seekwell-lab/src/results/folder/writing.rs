@@ -19,7 +19,7 @@ type To = (PathBuf, Rows<BufWriter<Sink>>);
 pub(super) struct Known<'a>(pub Vec<&'a Run>);
 
 impl<'a> Known<'a> {
-    pub fn of(runs: &'a [Run]) -> Self {
+    pub fn new(runs: &'a [Run]) -> Self {
         let mut all: Vec<&Run> = runs.iter().rev().collect();
         all.sort_by_key(|r| r.key);
         all.dedup_by_key(|r| r.key);

@@ -108,7 +108,7 @@ pub(super) fn flush_ms(b: &Bench, n: usize) -> Measured<f64> {
     for _ in 0..rounds {
         let next = |_| command(Op::Write, below(&mut rng, capacity / 8) * 8, 8);
         c.run(n, 1, Nanos::ZERO, next);
-        sum += c.one(command(Op::Flush, 0, 0)).as_ms_f64();
+        sum += c.send(command(Op::Flush, 0, 0)).as_ms_f64();
         c.sleep(Nanos(below(&mut rng, 20_000_000)));
     }
     Ok(sum / rounds as f64)
@@ -119,8 +119,8 @@ pub(super) fn commits(b: &Bench) -> Measured<f64> {
     let (mut c, ..) = client(b, "")?;
     let start = c.now;
     for _ in 0..500 {
-        c.one(command(Op::Write, 40_960, 16));
-        c.one(command(Op::Flush, 0, 0));
+        c.send(command(Op::Write, 40_960, 16));
+        c.send(command(Op::Flush, 0, 0));
         c.sleep(Nanos(500_000));
     }
     Ok(500.0 / c.now.since(start).as_secs_f64())
@@ -137,6 +137,6 @@ pub(super) fn sorted_writes(b: &Bench) -> Measured<f64> {
     at.sort_unstable();
     let start = c.now;
     let run = c.run(at.len(), 31, Nanos::ZERO, |i| command(Op::Write, at[i], 8));
-    c.one(command(Op::Flush, 0, 0));
+    c.send(command(Op::Flush, 0, 0));
     Ok(run.sectors as f64 * 512.0 / 1e6 / c.now.since(start).as_secs_f64())
 }

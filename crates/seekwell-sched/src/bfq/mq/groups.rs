@@ -105,7 +105,7 @@ impl Bfq {
             return;
         }
         cx.why(rules::GROUP_CHANGED, || {
-            self.core.of(q).says("{who} moves to another group")
+            self.core.about(q).says("{who} moves to another group")
         });
         let e = self.queue(q).ent;
         let engaged = self.queue(q).busy || self.queue(q).dispatched > 0;

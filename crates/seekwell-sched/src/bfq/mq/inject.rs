@@ -124,7 +124,7 @@ impl Bfq {
         }
         let limit = x.inject_limit;
         cx.why(rules::INJECT_LIMIT, || {
-            self.core.of(q).says(format!(
+            self.core.about(q).says(format!(
                 "served in {} us: {{who}} allows {limit} injected requests",
                 t / 1000
             ))
@@ -155,8 +155,8 @@ impl Bfq {
             x.tentative = None;
             cx.why(rules::WAKER_FOUND, || {
                 self.core
-                    .of(last)
-                    .and(self.core.of(q).task)
+                    .about(last)
+                    .and(self.core.about(q).task)
                     .says("{who} wakes {other}")
             });
             self.set_waker(q, Some(last));

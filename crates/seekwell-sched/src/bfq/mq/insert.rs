@@ -80,7 +80,7 @@ impl Bfq {
         if softrt && self.totally_seeky(q) {
             if self.queue(q).wr_switch_j + self.wr_duration_j() < cx.jiffies() {
                 cx.why(rules::SEEKY_LOWERED, || {
-                    self.core.of(q).says(
+                    self.core.about(q).says(
                         "all requests of {who} are seeks: its weight is not raised any longer",
                     )
                 });
@@ -220,8 +220,8 @@ impl Bfq {
         if more && self.core.wf.next_differs() {
             cx.why(rules::PREEMPTION, || {
                 self.core
-                    .of(q)
-                    .and(self.core.of(p).task)
+                    .about(q)
+                    .and(self.core.about(p).task)
                     .says("{who} preempts {other}")
             });
             self.expire(cx, p, false, Reason::Preempted);

@@ -135,8 +135,8 @@ impl Bfq {
         };
         cx.why(rules::STABLE_MERGE, || {
             self.core
-                .of(q)
-                .and(self.core.of(into).task)
+                .about(q)
+                .and(self.core.about(into).task)
                 .says("{who} joins {other} permanently")
         });
         self.mark_stable(ioc, into);
@@ -176,8 +176,8 @@ impl Bfq {
         };
         cx.why(rules::QUEUES_MERGED, || {
             self.core
-                .of(q)
-                .and(self.core.of(into).task)
+                .about(q)
+                .and(self.core.about(into).task)
                 .says("{who} joins {other}")
         });
         self.save(cx, q);
@@ -269,7 +269,7 @@ impl Bfq {
     pub(super) fn split(&mut self, cx: &mut Cx, ioc: IocId, q: QId) -> Option<QId> {
         cx.why(rules::QUEUE_SPLIT, || {
             self.core
-                .of(q)
+                .about(q)
                 .says("a process leaves the seeky queue of {who}")
         });
         if self.queue(q).in_large_burst {

@@ -77,7 +77,7 @@ impl Bfq {
             self.queue_mut(q).pid = Some(cx.iocs.get(ioc).task);
             cx.why(rules::NEW_QUEUE, || {
                 self.core
-                    .of(q)
+                    .about(q)
                     .says(format!("a new queue, {q}, for {{who}}"))
             });
             q
@@ -211,7 +211,7 @@ impl Bfq {
             }
             if self.core.serving == Some(q) {
                 cx.why(rules::PROCESS_EXITED, || {
-                    self.core.of(q).says("{who} exits: out of service")
+                    self.core.about(q).says("{who} exits: out of service")
                 });
                 self.leave(cx, q, Reason::Timeout);
                 self.schedule(cx);

@@ -38,7 +38,9 @@ impl Bfq {
                 "soft real-time"
             };
             cx.why(rules::QUEUE_RAISED, || {
-                self.core.of(q).says(format!("{{who}} is raised: {kind}"))
+                self.core
+                    .about(q)
+                    .says(format!("{{who}} is raised: {kind}"))
             });
             let x = self.core.queue_mut(q);
             if interactive {
@@ -59,7 +61,7 @@ impl Bfq {
         } else if in_burst {
             cx.why(rules::RAISING_REVOKED, || {
                 self.core
-                    .of(q)
+                    .about(q)
                     .says("{who} is part of a burst: its weight is not raised any longer")
             });
             self.core.set_coeff(q, 1);
@@ -107,12 +109,12 @@ impl Bfq {
             let still_interactive = x.wr_max_j == rt && j <= x.wr_switch_j + self.wr_duration_j();
             if in_burst || (over && !still_interactive) {
                 cx.why(rules::RAISING_ENDS, || {
-                    self.core.of(q).says("raising of {who} ends")
+                    self.core.about(q).says("raising of {who} ends")
                 });
                 self.end_wr(cx, q);
             } else if over {
                 cx.why(rules::INTERACTIVE_AGAIN, || {
-                    self.core.of(q).says("{who} is interactive again")
+                    self.core.about(q).says("{who} is interactive again")
                 });
                 self.back_to_interactive(q);
                 self.core.ent_mut(q).changed = true;
@@ -121,7 +123,7 @@ impl Bfq {
             if self.core.raised(q) && x.wr_max_j != rt && x.own.service_from_wr > WR_SERVICE {
                 cx.why(rules::ENOUGH_SERVICE, || {
                     self.core
-                        .of(q)
+                        .about(q)
                         .says("{who} has had its sectors at the raised weight")
                 });
                 self.end_wr(cx, q);

@@ -78,14 +78,14 @@ impl Bfq {
                 let donor = self.donor(cx, q);
                 match donor {
                     Some(d) => cx.why(rules::INJECTION, || {
-                        let whose = self.core.of(q).task;
+                        let whose = self.core.about(q).task;
                         self.core
-                            .of(d)
+                            .about(d)
                             .and(whose)
                             .says("{who} is served instead of {other}")
                     }),
                     None => cx.why(rules::WAITS_FOR_QUEUE, || {
-                        self.core.of(q).says("the device waits for {who}")
+                        self.core.about(q).says("the device waits for {who}")
                     }),
                 }
                 return donor;
@@ -130,7 +130,7 @@ impl Bfq {
         let end = j + self.set.timeout_j.saturating_mul(factor);
         self.queue_mut(q).budget_timeout_j = end;
         cx.why(rules::IN_SERVICE, || {
-            self.core.of(q).says("{who} comes into service")
+            self.core.about(q).says("{who} comes into service")
         });
         Some(q)
     }
@@ -226,10 +226,10 @@ impl Bfq {
         self.idling_since = cx.now();
         cx.why(rules::IDLE_ARMED, || {
             self.core
-                .of(q)
+                .about(q)
                 .says(format!("idles for {{who}}, at most {} us", wait.as_us()))
         });
-        cx.arm_for(IDLE_TIMER, cx.now() + wait, || self.core.of(q));
+        cx.arm_for(IDLE_TIMER, cx.now() + wait, || self.core.about(q));
     }
     /// `bfq_idle_slice_timer_body`: ends the idle wait, because the timer fired.
     pub(super) fn idle_over(&mut self, cx: &mut Cx) {
@@ -285,7 +285,7 @@ impl Bfq {
         }
         cx.why(rules::EXPIRED, || {
             let (word, s) = (if slow { ", slow" } else { "" }, self.core.ent(q).service);
-            self.core.of(q).says(format!(
+            self.core.about(q).says(format!(
                 "{{who}} expires: {}{word}, charged {s}",
                 reason.name()
             ))

@@ -125,7 +125,9 @@ impl BfqSq {
                     "soft real-time"
                 };
                 cx.why(rules::QUEUE_RAISED, || {
-                    self.core.of(q).says(format!("{{who}} is raised: {kind}"))
+                    self.core
+                        .about(q)
+                        .says(format!("{{who}} is raised: {kind}"))
                 });
                 self.core.set_coeff(q, self.set.wr_coeff);
                 self.queue_mut(q).wr_max_j = if interactive {
@@ -139,7 +141,7 @@ impl BfqSq {
         } else if excluded || (self.queue(q).wr_max_j == rt && !soft_rt) {
             cx.why(rules::RAISING_REVOKED, || {
                 self.core
-                    .of(q)
+                    .about(q)
                     .says("the weight of {who} is not raised any longer")
             });
             self.core.set_coeff(q, 1);

@@ -111,8 +111,8 @@ impl BfqSq {
     fn merge_queues(&mut self, cx: &mut Cx, ioc: IocId, q: QId, into: QId) {
         cx.why(rules::QUEUES_MERGED, || {
             self.core
-                .of(q)
-                .and(self.core.of(into).task)
+                .about(q)
+                .and(self.core.about(into).task)
                 .says("{who} joins {other}")
         });
         self.save(cx, q);
@@ -161,7 +161,7 @@ impl BfqSq {
     pub(super) fn split(&mut self, cx: &mut Cx, ioc: IocId, q: QId) -> Option<QId> {
         cx.why(rules::QUEUE_SPLIT, || {
             self.core
-                .of(q)
+                .about(q)
                 .says("a process leaves the seeky queue of {who}")
         });
         let x = self.queue_mut(q);

@@ -281,7 +281,7 @@ impl BfqSq {
         self.queue_mut(q).pid = sync.then(|| cx.iocs.get(ioc).task);
         cx.why(rules::NEW_QUEUE, || {
             self.core
-                .of(q)
+                .about(q)
                 .says(format!("a new queue, {q}, for {{who}}"))
         });
         q
@@ -335,7 +335,7 @@ impl BfqSq {
             };
             if self.core.serving == Some(q) {
                 cx.why(rules::PROCESS_EXITED, || {
-                    self.core.of(q).says("{who} exits: out of service")
+                    self.core.about(q).says("{who} exits: out of service")
                 });
                 self.leave(cx, q);
                 self.schedule(cx);

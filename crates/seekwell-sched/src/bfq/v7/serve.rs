@@ -87,7 +87,7 @@ impl BfqSq {
                 || (self.queue(q).dispatched > 0 && self.must_not_expire(q))
             {
                 cx.why(rules::WAITS_FOR_QUEUE, || {
-                    self.core.of(q).says("the device waits for {who}")
+                    self.core.about(q).says("the device waits for {who}")
                 });
                 return None;
             } else {
@@ -111,7 +111,7 @@ impl BfqSq {
         x.own.budget_new = true;
         x.fifo_checked = false;
         cx.why(rules::IN_SERVICE, || {
-            self.core.of(q).says("{who} comes into service")
+            self.core.about(q).says("{who} comes into service")
         });
         Some(q)
     }
@@ -197,7 +197,7 @@ impl BfqSq {
             let over = j > self.queue(q).last_wr_j + self.queue(q).wr_max_j;
             if over || self.excluded(q) {
                 cx.why(rules::RAISING_ENDS, || {
-                    self.core.of(q).says("raising of {who} ends")
+                    self.core.about(q).says("raising of {who} ends")
                 });
                 self.queue_mut(q).last_wr_j = j;
                 self.end_wr(q);
@@ -311,12 +311,12 @@ impl BfqSq {
         self.idling_since = cx.now();
         let hz = cx.hz();
         cx.why(rules::IDLE_ARMED, || {
-            self.core.of(q).says(format!(
+            self.core.about(q).says(format!(
                 "idles for {{who}}, at most {} ms",
                 wait_j * 1000 / hz
             ))
         });
-        cx.arm_jiffy_for(IDLE_TIMER, cx.jiffies() + wait_j, || self.core.of(q));
+        cx.arm_jiffy_for(IDLE_TIMER, cx.jiffies() + wait_j, || self.core.about(q));
     }
     /// `bfq_idle_slice_timer`: ends the idle wait, because the timer fired.
     pub(super) fn idle_over(&mut self, cx: &mut Cx) {
@@ -413,7 +413,7 @@ impl BfqSq {
         let s = self.core.ent(q).service;
         cx.why(rules::EXPIRED, || {
             let word = if slow { ", slow" } else { "" };
-            self.core.of(q).says(format!(
+            self.core.about(q).says(format!(
                 "{{who}} expires: {}{word}, charged {s}",
                 reason.name()
             ))

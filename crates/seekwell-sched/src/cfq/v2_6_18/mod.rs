@@ -195,7 +195,7 @@ impl Scheduler for Cfq18 {
             if self.flat.queue(q).wait_request {
                 cx.why(rules::AWAITED_REQUEST, || {
                     self.flat
-                        .of(q)
+                        .about(q)
                         .with(rq)
                         .says("the awaited request of {who}: the idle wait ends")
                 });
@@ -205,7 +205,7 @@ impl Scheduler for Cfq18 {
             }
         } else if self.flat.queue(a).is_idle() && !self.flat.queue(q).is_idle() {
             cx.why(rules::PREEMPTION, || {
-                self.flat.of(q).says("{who} preempts the IDLE class")
+                self.flat.about(q).says("{who} preempts the IDLE class")
             });
             self.preempt(cx, a, q);
         }
@@ -350,7 +350,9 @@ impl Scheduler for Cfq18 {
                     }
                     if self.flat.active == Some(q) {
                         cx.why(rules::PROCESS_EXITED, || {
-                            self.flat.of(q).says("{who} of the active queue has exited")
+                            self.flat
+                                .about(q)
+                                .says("{who} of the active queue has exited")
                         });
                         self.expire(cx, q, false);
                     }

@@ -16,7 +16,7 @@ impl Cfq18 {
         x.fifo_checked = false;
         self.flat.active = Some(q);
         cx.why(rules::QUEUE_ACTIVATED, || {
-            self.flat.of(q).says("{who} becomes active")
+            self.flat.about(q).says("{who} becomes active")
         });
     }
 
@@ -33,7 +33,7 @@ impl Cfq18 {
         x.must_dispatch = false;
         x.wait_request = false;
         cx.why(rules::SLICE_EXPIRED, || {
-            self.flat.of(q).says("the slice of {who} ends")
+            self.flat.about(q).says("the slice of {who} ends")
         });
         if self.flat.queue(q).busy {
             self.resort(q, preempted);
@@ -52,16 +52,16 @@ impl Cfq18 {
             let x = self.flat.queue(a);
             if !x.must_dispatch && cx.jiffies() > x.slice_end {
                 cx.why(rules::SLICE_USED, || {
-                    self.flat.of(a).says("the slice of {who} is used up")
+                    self.flat.about(a).says("the slice of {who} is used up")
                 });
             } else if !x.held.is_empty() {
                 cx.why(rules::SLICE_CONTINUES, || {
-                    self.flat.of(a).says("{who} has requests and time")
+                    self.flat.about(a).says("{who} has requests and time")
                 });
                 return Some(a);
             } else if x.dispatched > 0 {
                 cx.why(rules::OWN_IN_FLIGHT, || {
-                    self.flat.of(a).says("{who} has requests in the driver")
+                    self.flat.about(a).says("{who} has requests in the driver")
                 });
                 return None;
             } else if x.sync && self.flat.arm(cx, a) {
@@ -92,7 +92,7 @@ impl Cfq18 {
         self.flat.queue_mut(q).fifo_checked = true;
         cx.why(rules::FIFO_EXPIRED, || {
             self.flat
-                .of(q)
+                .about(q)
                 .with(head)
                 .says("the oldest request of the queue has expired")
         });
@@ -199,7 +199,7 @@ impl Cfq18 {
                 }
             }
             cx.why(rules::IDLE_IN_VAIN, || {
-                self.flat.of(a).says("idling for {who} was in vain")
+                self.flat.about(a).says("idling for {who} was in vain")
             });
             self.expire(cx, a, false);
         }

@@ -210,7 +210,7 @@ impl Scheduler for Cfq24 {
             if self.flat.queue(q).wait_request {
                 cx.why(rules::AWAITED_REQUEST, || {
                     self.flat
-                        .of(q)
+                        .about(q)
                         .with(rq)
                         .says("the awaited request of {who}: the idle wait ends")
                 });
@@ -220,7 +220,9 @@ impl Scheduler for Cfq24 {
             }
         } else if let (Some(reason), Some(a)) = (self.preempts(cx, q, rq), self.flat.active) {
             cx.why(rules::PREEMPTION, || {
-                self.flat.of(q).says(format!("{{who}} preempts: {reason}"))
+                self.flat
+                    .about(q)
+                    .says(format!("{{who}} preempts: {reason}"))
             });
             self.expire(cx, a, true);
             self.resort(cx, q, true);
@@ -344,7 +346,7 @@ impl Scheduler for Cfq24 {
                 x.slice_end = end;
                 x.slice_new = false;
                 cx.why(rules::SLICE_STARTS, || {
-                    self.flat.of(q).says(format!(
+                    self.flat.about(q).says(format!(
                         "the slice of {{who}} starts: {} jiffies",
                         end - now
                     ))
@@ -379,7 +381,9 @@ impl Scheduler for Cfq24 {
                     }
                     if self.flat.active == Some(q) {
                         cx.why(rules::PROCESS_EXITED, || {
-                            self.flat.of(q).says("{who} of the active queue has exited")
+                            self.flat
+                                .about(q)
+                                .says("{who} of the active queue has exited")
                         });
                         self.expire(cx, q, false);
                         self.flat.kick(cx);

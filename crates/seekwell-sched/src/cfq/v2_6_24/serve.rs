@@ -29,7 +29,7 @@ impl Cfq24 {
         cx.why(rules::SLICE_EXPIRED, || {
             let how = if timed_out { "in its time" } else { "early" };
             self.flat
-                .of(q)
+                .about(q)
                 .says(format!("the slice of {{who}} ends {how}"))
         });
         if self.flat.queue(q).busy {
@@ -74,15 +74,17 @@ impl Cfq24 {
             let x = self.flat.queue(a);
             if self.slice_used(cx, a) {
                 cx.why(rules::SLICE_USED, || {
-                    self.flat.of(a).says("the slice of {who} is used up")
+                    self.flat.about(a).says("the slice of {who} is used up")
                 });
             } else if !x.held.is_empty() {
                 cx.why(rules::SLICE_CONTINUES, || {
-                    self.flat.of(a).says("{who} has requests and time")
+                    self.flat.about(a).says("{who} has requests and time")
                 });
                 return Some(a);
             } else if cx.armed(IDLE_TIMER) || (x.dispatched > 0 && x.idle_window) {
-                cx.why(rules::IDLING, || self.flat.of(a).says("waiting for {who}"));
+                cx.why(rules::IDLING, || {
+                    self.flat.about(a).says("waiting for {who}")
+                });
                 return None;
             }
             self.expire(cx, a, false);
@@ -96,7 +98,7 @@ impl Cfq24 {
         x.slice_new = true;
         self.flat.active = Some(q);
         cx.why(rules::QUEUE_ACTIVATED, || {
-            self.flat.of(q).says("{who} becomes active")
+            self.flat.about(q).says("{who} becomes active")
         });
         Some(q)
     }
@@ -132,7 +134,7 @@ impl Cfq24 {
         }
         cx.why(rules::FIFO_EXPIRED, || {
             self.flat
-                .of(q)
+                .about(q)
                 .with(head)
                 .says("the oldest request of the queue has expired")
         });
@@ -153,7 +155,7 @@ impl Cfq24 {
             if dispatched >= limit && (self.flat.busy > 1 || dispatched >= 4 * limit) {
                 cx.why(rules::DEPTH_REACHED, || {
                     self.flat
-                        .of(q)
+                        .about(q)
                         .says(format!("{{who}} has {dispatched} in flight"))
                 });
                 break;
@@ -161,7 +163,7 @@ impl Cfq24 {
             if !x.sync && self.flat.sync_flight > 0 {
                 cx.why(rules::SYNC_IN_FLIGHT, || {
                     self.flat
-                        .of(q)
+                        .about(q)
                         .says("sync requests are in flight: async waits")
                 });
                 break;
@@ -226,7 +228,7 @@ impl Cfq24 {
                 }
             }
             cx.why(rules::IDLE_IN_VAIN, || {
-                self.flat.of(a).says("idling for {who} was in vain")
+                self.flat.about(a).says("idling for {who} was in vain")
             });
             self.expire(cx, a, false);
         }

@@ -58,7 +58,7 @@ const PAGE_KB: u32 = 4;
 fn era(name: &str) -> Result<Era, SpecErrors> {
     let k = super::kernel::kernel(name)?;
     let era = seekwell_sched::kernels::machine(k.release);
-    era.ok_or_else(|| SpecErrors::one("", format!("kernel {name} is not modelled")))
+    era.ok_or_else(|| SpecErrors::single("", format!("kernel {name} is not modelled")))
 }
 
 /// Checks that the kernel of a machine agrees with the kernel that was requested for the whole run.
@@ -70,7 +70,7 @@ pub fn of_kernel(m: &MachineSpec, k: &super::kernel::Kernel) -> Result<(), SpecE
     let asked = seekwell_sched::kernels::machine(k.release);
     match asked.is_some_and(|e| Ok(e) == era(name)) {
         true => Ok(()),
-        false => Err(SpecErrors::one(
+        false => Err(SpecErrors::single(
             "kernel",
             format!(
                 "the machine has kernel {name}, but the requested kernel is {}: leave one of them \
@@ -313,7 +313,7 @@ pub fn stated(m: &MachineSpec, c: &Config) -> MachineSpec {
 fn cgroups(m: &MachineSpec) -> BTreeMap<String, String> {
     let all = m.cgroups.iter();
     let usual = |(name, settings): (&String, &String)| {
-        let read = cgroup::one(name, settings);
+        let read = cgroup::parse_cgroup(name, settings);
         let settings = read.map_or_else(|_| settings.clone(), |c| c.settings());
         (name.clone(), settings)
     };

@@ -233,7 +233,7 @@ pub fn typed(list: &str) -> Result<Typed, SpecErrors> {
                     None => Ok(()),
                     Some(one) => once.take(one, part),
                 };
-                let taken = taken.map_err(|what| SpecErrors::one(name, what));
+                let taken = taken.map_err(|what| SpecErrors::single(name, what));
                 taken.and_then(|()| set(&mut t, name, value))
             }
         };
@@ -254,7 +254,7 @@ fn option(word: &str) -> Option<&str> {
 
 fn set(t: &mut Typed, name: &str, given: Option<&str>) -> Result<(), SpecErrors> {
     let value = given.unwrap_or_default();
-    let bad = |wanted: &str| SpecErrors::one(name, format!("`{value}` is not {wanted}"));
+    let bad = |wanted: &str| SpecErrors::single(name, format!("`{value}` is not {wanted}"));
     let whole = |least: u32, most: u32, unit: &str| {
         let n = value.parse().ok().filter(|n| (least..=most).contains(n));
         n.ok_or_else(|| bad(&format!("a number of {least}..={most}{unit}")))
@@ -357,7 +357,7 @@ fn set(t: &mut Typed, name: &str, given: Option<&str>) -> Result<(), SpecErrors>
             for (group, settings) in cgroup::typed(value)? {
                 if let Some(before) = m.cgroups.get(&group) {
                     let what = cgroup::twice(&group, before, &settings);
-                    return Err(SpecErrors::one(name, what));
+                    return Err(SpecErrors::single(name, what));
                 }
                 m.cgroups.insert(group, settings);
             }
@@ -369,7 +369,7 @@ fn set(t: &mut Typed, name: &str, given: Option<&str>) -> Result<(), SpecErrors>
         _ if NOT_MODELLED.contains(&name) => {
             let what = "is a mount option that is not modelled; modelled are data=ordered, \
                         data=writeback, commit=SECONDS, barrier=0 or 1, nobarrier and noatime";
-            return Err(SpecErrors::one(name, what));
+            return Err(SpecErrors::single(name, what));
         }
         _ => {
             let what = match given {

@@ -329,7 +329,7 @@ impl BlktraceReader {
     }
 
     /// Returns the earliest next record of all streams.
-    fn said(&mut self) -> Result<Option<Said>, TraceError> {
+    fn earliest(&mut self) -> Result<Option<Said>, TraceError> {
         if self.streams.len() == 1 {
             return self.streams[0].next();
         }
@@ -357,7 +357,7 @@ impl Source for BlktraceReader {
             if self.ended {
                 return Ok(None);
             }
-            match self.said()? {
+            match self.earliest()? {
                 Some(Said::Event(e)) => {
                     self.join.device(&e, notes);
                     if self.device.is_none_or(|d| d == e.device) {

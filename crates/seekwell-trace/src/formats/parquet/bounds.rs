@@ -390,7 +390,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-fn said(way: Way<()>) -> Result<(), String> {
+fn to_text(way: Way<()>) -> Result<(), String> {
     match way {
         Err(Stop::Empty(n)) => Err(format!("a list is said to have {n} empty elements")),
         Err(Stop::Type(id)) => Err(format!("field {id} is not of the type that the format has")),
@@ -424,7 +424,7 @@ pub(super) fn contents(file: &File) -> Result<(), String> {
         walk.section(begin.ok_or(Stop::Odd)?, tail)?;
         walk.fields(FILE, DEPTH).map(|_| ())
     };
-    said(way(&mut Walk::new(file)))
+    to_text(way(&mut Walk::new(file)))
 }
 
 /// Checks the headers of the pages in these byte ranges (start and length).
@@ -434,7 +434,7 @@ pub(super) fn contents(file: &File) -> Result<(), String> {
 pub(super) fn pages(file: &File, chunks: impl Iterator<Item = (u64, u64)>) -> Result<(), String> {
     let mut walk = Walk::new(file);
     for (begin, n) in chunks {
-        said(walk.pages(begin, begin.saturating_add(n)))?;
+        to_text(walk.pages(begin, begin.saturating_add(n)))?;
     }
     Ok(())
 }

@@ -29,7 +29,7 @@ enum Building {
 }
 
 impl Building {
-    fn of(name: &str) -> Self {
+    fn for_column(name: &str) -> Self {
         match name {
             "op" | "flags" | "ioprio" | "device" | NAME => Building::Text(StringBuilder::new()),
             _ => Building::Number(Int64Builder::new()),
@@ -69,7 +69,7 @@ impl ParquetWriter {
     /// Makes a writer that writes to `out`.
     pub fn new(out: Box<dyn Write + Send>, options: &WriteOptions) -> Result<Self, TraceError> {
         let columns = COLUMNS.iter().copied().chain([NAME]);
-        let building: Vec<Building> = columns.clone().map(Building::of).collect();
+        let building: Vec<Building> = columns.clone().map(Building::for_column).collect();
         let field = |(name, b): (&str, &Building)| {
             let kind = match b {
                 Building::Number(_) => DataType::Int64,

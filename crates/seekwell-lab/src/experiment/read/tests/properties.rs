@@ -99,7 +99,7 @@ fn designs() -> impl Strategy<Value = Design> {
                 .push(words::scheduler(text).expect("good").into());
         }
         for (nr_requests, nomerges) in q {
-            design.queues.push(Level::of(QueueSpec {
+            design.queues.push(Level::unnamed(QueueSpec {
                 nr_requests,
                 nomerges,
                 ..QueueSpec::default()

@@ -4,13 +4,13 @@ use super::WorkloadSpec;
 use serde::{Deserialize, Serialize};
 
 /// Largest number of programs next to the measured program.
-pub const MAX_BESIDE: usize = 64;
+pub const MAX_BACKGROUND: usize = 64;
 
 /// A program that runs next to the measured program. It has its own directory and its own random
 /// streams.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct BesideSpec {
+pub struct BackgroundSpec {
     /// If true, the program starts again whenever it ends, as long as the measured program runs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub again: bool,
@@ -19,10 +19,10 @@ pub struct BesideSpec {
     pub workload: WorkloadSpec,
 }
 
-impl BesideSpec {
+impl BackgroundSpec {
     /// Returns the specification of a program that runs once.
     pub fn once(workload: WorkloadSpec) -> Self {
-        BesideSpec {
+        BackgroundSpec {
             again: false,
             workload,
         }
