@@ -467,26 +467,121 @@ fn every_crate_can_be_packaged() {
     }
 }
 
-/// Crates whose top-level modules ("rooms") may only use those below them. Each entry has the
-/// shared type and the usual name of its values: methods that a room adds to that type count as its
-/// own.
+/// Crates whose top-level modules ("rooms") may only use those below them, and have one door each.
+/// Each entry has the shared type and the usual name of its values: methods that a room adds to
+/// that type count as its own.
 const ROOMED: &[(&str, &str, &str)] = &[("seekwell-stack", "World", "w")];
+
+/// Further crates whose rooms may only use those below them. Their rooms share no type.
+const LAYERED: &[&str] = &[
+    "seekwell-block",
+    "seekwell-calibrate",
+    "seekwell-core",
+    "seekwell-device",
+    "seekwell-files",
+    "seekwell-microscope",
+    "seekwell-sched",
+    "seekwell-server",
+    "seekwell-stats",
+    "seekwell-trace",
+    "seekwell-workload",
+];
+
+/// The text of a crate's lib.rs, or main.rs if it is a program only.
+fn entrance(name: &str) -> String {
+    let src = root().join("crates").join(name).join("src");
+    let lib = std::fs::read_to_string(src.join("lib.rs"));
+    lib.unwrap_or_else(|_| std::fs::read_to_string(src.join("main.rs")).expect(name))
+}
+
+/// The folder or file (without its suffix) of each module that a source declares for tests only.
+fn test_modules(path: &Path, text: &str) -> Vec<PathBuf> {
+    let top = ["lib.rs", "main.rs", "mod.rs"].map(|n| path.ends_with(n));
+    let folder = match top.contains(&true) {
+        true => path.parent().expect("a folder").to_owned(),
+        false => path.with_extension(""),
+    };
+    let declared = text.split("#[cfg(test)]\n").skip(1).filter_map(|rest| {
+        let (_, name) = rest.lines().next()?.split_once("mod ")?;
+        Some(folder.join(name.strip_suffix(';')?))
+    });
+    declared.collect()
+}
+
+/// The code of a source, without comments and without modules for tests.
+fn code(text: &str) -> String {
+    let (mut out, mut attribute, mut inside) = (String::new(), false, false);
+    for line in text.lines() {
+        let comment = line.trim_start().starts_with("//");
+        let tested = attribute;
+        attribute = line == "#[cfg(test)]" || (attribute && line.starts_with('#'));
+        inside |= tested && line.starts_with("mod ") && line.ends_with('{');
+        if !comment && !inside {
+            out += line;
+            out.push('\n');
+        }
+        inside &= line != "}";
+    }
+    out
+}
 
 /// (room, text) of a crate's sources, without tests.
 fn rooms(name: &str) -> Vec<(String, String)> {
     let src = root().join("crates").join(name).join("src");
-    let lib = std::fs::read_to_string(src.join("lib.rs")).expect("lib.rs");
-    let (mut all, mut out) = (Vec::new(), Vec::new());
+    let mut all = Vec::new();
     files(&src, &mut all);
-    for path in all {
+    all.retain(|p| p.extension().is_some_and(|e| e == "rs"));
+    let read = |p: PathBuf| {
+        let text = std::fs::read_to_string(&p).expect("a source");
+        (p, text)
+    };
+    let all: Vec<(PathBuf, String)> = all.into_iter().map(read).collect();
+    let tests: Vec<PathBuf> = all.iter().flat_map(|(p, t)| test_modules(p, t)).collect();
+    let mut out = Vec::new();
+    for (path, text) in &all {
         let rest = path.strip_prefix(&src).expect("below it");
         let first = rest.iter().next().expect("a name").to_string_lossy();
         let room = first.trim_end_matches(".rs").to_owned();
-        let test = lib.contains(&format!("#[cfg(test)]\nmod {room};"));
-        if room != "lib" && !test {
-            let text = std::fs::read_to_string(&path).expect("a source");
-            let code = text.split("#[cfg(test)]\nmod tests").next();
-            out.push((room, code.unwrap_or_default().to_owned()));
+        let module = path.with_extension("");
+        let test = tests.iter().any(|t| module.starts_with(t));
+        if !matches!(&*room, "lib" | "main") && !test {
+            // `super::` as often as the module is deep is the root of the crate.
+            let depth = rest.iter().count() - usize::from(rest.ends_with("mod.rs"));
+            let root = "super::".repeat(depth);
+            out.push((room, code(text).replace(&root, "crate::")));
+        }
+    }
+    out
+}
+
+/// Names that other rooms find in the root of a crate, each with the room that it comes from.
+fn exports(entrance: &str) -> BTreeMap<&str, &str> {
+    let mut all = BTreeMap::new();
+    for part in entrance.split("\npub").skip(1) {
+        let line = part.strip_prefix("(crate)").unwrap_or(part);
+        let Some(path) = line.strip_prefix(" use ") else {
+            continue;
+        };
+        let path = path.split(';').next().unwrap_or_default();
+        let names = path[word(path).len()..].split(|c: char| !c.is_alphanumeric() && c != '_');
+        all.extend(names.filter(|n| !n.is_empty()).map(|n| (n, word(path))));
+    }
+    all
+}
+
+/// The entries of a list in braces. `text` begins behind the opening brace.
+fn entries(text: &str) -> Vec<&str> {
+    let (mut depth, mut from, mut out) = (0, 0, Vec::new());
+    for (i, c) in text.char_indices() {
+        if depth == 0 && matches!(c, ',' | '}') {
+            out.push(text[from..i].trim());
+            from = i + 1;
+        }
+        match c {
+            '{' => depth += 1,
+            '}' if depth == 0 => break,
+            '}' => depth -= 1,
+            _ => {}
         }
     }
     out
@@ -498,9 +593,24 @@ fn word(text: &str) -> &str {
     &text[..end.unwrap_or(text.len())]
 }
 
-/// The uses between rooms: by path, and by methods added to the shared type.
-fn knowledge(sources: &[(String, String)], shared: &str, value: &str) -> Graph {
+/// The uses between rooms by path. `exported` has the names that the root of the crate re-exports.
+fn uses(sources: &[(String, String)], exported: &BTreeMap<&str, &str>) -> Graph {
     let names: BTreeSet<&str> = sources.iter().map(|s| &*s.0).collect();
+    let room_of = |name| names.get(name).or_else(|| names.get(*exported.get(name)?));
+    let mut graph = Graph::new();
+    for (room, text) in sources {
+        let knows = graph.entry(room.clone()).or_default();
+        let paths = text.split("crate::").skip(1).map(word);
+        let listed = text.split("crate::{").skip(1).flat_map(entries);
+        let paths = paths.chain(listed.map(word));
+        knows.extend(paths.filter_map(room_of).map(|r| (*r).to_owned()));
+        knows.remove(room);
+    }
+    graph
+}
+
+/// Adds the uses between rooms by methods that they add to a shared type.
+fn add_uses_of_methods(graph: &mut Graph, sources: &[(String, String)], shared: &str, value: &str) {
     let own = format!("\nimpl {shared} {{\n");
     let mut methods = BTreeMap::new();
     for (room, text) in sources {
@@ -513,14 +623,8 @@ fn knowledge(sources: &[(String, String)], shared: &str, value: &str) -> Graph {
             }
         }
     }
-    let mut graph = Graph::new();
     for (room, text) in sources {
         let knows = graph.entry(room.clone()).or_default();
-        let paths = text.split("crate::").skip(1).map(word);
-        let listed = text.split("use crate::{").skip(1);
-        let listed = listed.flat_map(|l| l.split('}').next().unwrap_or_default().split(','));
-        let paths = paths.chain(listed.map(|l| word(l.trim())));
-        knows.extend(paths.filter(|p| names.contains(p)).map(str::to_owned));
         let mut callers = vec![
             format!(" {value}."),
             format!("({value}."),
@@ -536,7 +640,6 @@ fn knowledge(sources: &[(String, String)], shared: &str, value: &str) -> Graph {
         }
         knows.remove(room);
     }
-    graph
 }
 
 /// Rooms that use each other, directly or indirectly.
@@ -547,25 +650,28 @@ fn circle(graph: &Graph) -> Vec<String> {
 
 #[test]
 fn rooms_know_those_below_them_only() {
-    for (name, shared, value) in ROOMED {
+    let roomed = ROOMED.iter().map(|r| (r.0, Some((r.1, r.2))));
+    for (name, shared) in roomed.chain(LAYERED.iter().map(|n| (*n, None))) {
         let sources = rooms(name);
-        let graph = knowledge(&sources, shared, value);
+        let mut graph = uses(&sources, &exports(&entrance(name)));
+        if let Some((shared, value)) = shared {
+            add_uses_of_methods(&mut graph, &sources, shared, value);
+        }
         for (room, knows) in &graph {
             println!("{name}: {room} knows {knows:?}");
         }
         assert_eq!(circle(&graph), [""; 0], "{name}: these know each other");
-        // A planted upward use is detected: from the lowest room to the one that uses most.
-        let lowest = graph
-            .keys()
-            .find(|r| graph[*r].is_empty())
-            .expect("a ground");
+        // A planted upward use is detected: from a lowest room to the one that uses most.
         let top = graph.keys().max_by_key(|r| below(&graph, r).len());
-        let mut planted = graph.clone();
-        let ground = planted.get_mut(lowest).expect("there");
-        ground.insert(top.expect("a top").clone());
-        if below(&graph, top.expect("a top")).contains(lowest) {
-            assert!(circle(&planted).contains(lowest), "{lowest}");
-        }
+        let top = top.expect("a top").clone();
+        let mut used = below(&graph, &top).into_iter();
+        let Some(lowest) = used.find(|r| graph[r].is_empty()) else {
+            // No room of this crate uses another one.
+            continue;
+        };
+        let ground = graph.get_mut(&lowest).expect("there");
+        ground.insert(top);
+        assert!(circle(&graph).contains(&lowest), "{name}: {lowest}");
     }
 }
 
@@ -605,8 +711,39 @@ fn a_method_on_what_is_shared_is_knowledge_too() {
             "impl World {\n    pub(crate) fn high_one(&mut self) {}\n}\nuse crate::low::f;",
         ),
     ];
-    let graph = knowledge(&sources, "World", "w");
+    let mut graph = uses(&sources, &BTreeMap::new());
+    assert_eq!(circle(&graph), [""; 0]);
+    add_uses_of_methods(&mut graph, &sources, "World", "w");
     assert_eq!(circle(&graph), ["high", "low"]);
+}
+
+/// A use counts if it is in a nested list or goes through a name that the root of the crate
+/// re-exports. It does not count in comments and in tests.
+#[test]
+fn every_way_to_use_a_room_is_seen() {
+    let knows = |text: &str| {
+        let all = [("low", text), ("high", ""), ("other", "")];
+        let sources = all.map(|(room, text)| (room.to_owned(), code(text)));
+        let exported = exports("\npub mod high;\npub use high::{Part, whole};\n");
+        uses(&sources, &exported)["low"].contains("high")
+    };
+    for used in [
+        "use crate::high::Part;",
+        "use crate::{other::{a, b}, high::Part};",
+        "use crate::{\n    Part,\n    other,\n};",
+        "fn f() {\n    crate::whole();\n}",
+        "#[cfg(test)]\nmod tests;\nuse crate::Part;",
+        "#[cfg(test)]\nmod tests {\n}\nuse crate::Part;",
+    ] {
+        assert!(knows(used), "{used}");
+    }
+    for unused in [
+        "use crate::other::{high, Part};",
+        "/// See [`crate::high`].",
+        "#[cfg(test)]\n#[allow(unused)]\nmod tests {\n    use crate::high::Part;\n}",
+    ] {
+        assert!(!knows(unused), "{unused}");
+    }
 }
 
 /// The walks of CONTRIBUTING.md: every file exists and has the named function, and none is visited

@@ -6,7 +6,8 @@
 //! in real time, by a block server.
 
 use crate::bio::Op;
-use crate::event::{Snapshot, Tap};
+use crate::event::{Action, Event, Snapshot, Tap};
+use crate::request::RqId;
 use crate::time::{Instant, Nanos};
 use crate::units::{Sector, Sectors};
 
@@ -25,6 +26,20 @@ pub struct Command {
     /// True if the data must reach the medium before the completion, if the device supports that
     /// ([`DeviceFacts::fua`]).
     pub fua: bool,
+}
+
+// Here, because events are below devices.
+impl Event {
+    /// Returns an event about a command to a device.
+    pub fn of_command(at: Instant, action: Action, c: &Command) -> Self {
+        Event {
+            rq: Some(RqId(c.id)),
+            op: c.op,
+            sector: c.sector,
+            sectors: c.sectors,
+            ..Event::new(at, action)
+        }
+    }
 }
 
 /// The rule by which the driver of an eMMC packs writes, if the card supports packed groups.

@@ -1,16 +1,19 @@
 //! The catalogue of devices, and the functions that make a device from a specification.
 
+mod members;
+
 use crate::cloud::{self, Cloud};
-use crate::constant::{Constant, DEFAULT_CAPACITY};
+use crate::constant::{self, Constant, DEFAULT_CAPACITY};
 use crate::controller::{self, Controller, ControllerParams};
 use crate::embedded::BUILT_IN_FILES;
 use crate::emmc::{self, Emmc, EmmcParams};
 use crate::error::{DeviceError, ParamError};
 use crate::hdd::{self, FastHdd, Hdd, HddParams};
-use crate::preset::{Def, Dim, Preset, Source};
+use crate::preset::{Def, Preset, Source};
 use crate::raid::{self, LeafOptions};
 use crate::ssd::{self, CheapSsd, DetailedSsd, SsdParams};
 use crate::{files, guest, spec};
+pub use members::open_member;
 use seekwell_core::once::Once;
 use seekwell_core::{Device, Nanos, OpenList, Sector};
 
@@ -35,7 +38,7 @@ static KINDS: OpenList<Kind> = OpenList::new(BUILT_IN_KINDS);
 const BUILT_IN_KINDS: &[Kind] = &[
     Kind {
         name: "constant",
-        defs: CONSTANT,
+        defs: constant::DEFS,
         build: build_constant,
         plain: Some("constant"),
     },
@@ -91,51 +94,6 @@ const BUILT_IN_KINDS: &[Kind] = &[
 
 /// All embedded presets, as pairs of file name and text.
 static FILES: OpenList<(&str, &str)> = OpenList::new(BUILT_IN_FILES);
-
-static CONSTANT: &[Def] = &[
-    Def::new(
-        "depth",
-        Dim::Count("commands"),
-        Some("32"),
-        (1.0, 65_536.0),
-        "maximum number of commands accepted at a time",
-    ),
-    Def::new(
-        "service_us",
-        Dim::Real("us"),
-        Some("100"),
-        (0.0, 1e9),
-        "service time of a command",
-    ),
-    Def::new(
-        "servers",
-        Dim::Word(&["serial", "parallel"]),
-        Some("serial"),
-        (0.0, 0.0),
-        "one server in order of acceptance, or one server per command",
-    ),
-    Def::new(
-        "rotational",
-        Dim::Flag,
-        Some("no"),
-        (0.0, 0.0),
-        "whether the device reports a rotating medium",
-    ),
-    Def::new(
-        "write_cache",
-        Dim::Flag,
-        Some("no"),
-        (0.0, 0.0),
-        "whether the device reports a volatile write cache",
-    ),
-    Def::new(
-        "capacity",
-        Dim::Count("sectors"),
-        None,
-        (1.0, 1e15),
-        "size; absent: 2 TiB",
-    ),
-];
 
 /// One device of the catalogue.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -237,8 +195,7 @@ fn build_controller(p: &Preset, seed: u64) -> Result<Opened, ParamError> {
         write_cache: Some(params.disk_cache),
     };
     let members = params.members.iter().enumerate().map(|(i, text)| {
-        raid::open_member(text, raid::member_seed(seed, i), options)
-            .map_err(|e| raid::of_member(e, "of"))
+        open_member(text, raid::member_seed(seed, i), options).map_err(|e| raid::of_member(e, "of"))
     });
     let members: Vec<Opened> = members.collect::<Result<_, _>>()?;
     let sizes: Vec<Sector> = members.iter().map(|m| m.facts().capacity).collect();
@@ -335,6 +292,16 @@ pub fn read_preset(text: &str) -> Result<Preset, DeviceError> {
     let preset = read_one(text)?;
     check_nesting(&preset, text, &mut vec![place(&preset, text)])?;
     Ok(preset)
+}
+
+/// Returns the texts of all preset files that a device uses, directly or through other presets, by
+/// path.
+///
+/// # Errors
+/// Returns the same errors as [`read_preset`] for this device.
+pub fn files_of(spec: &str) -> Result<files::Files, DeviceError> {
+    let (read, seen) = files::recorded(|| read_preset(spec));
+    read.map(|_| seen)
 }
 
 /// Returns a string that identifies a preset, to find cycles among nested devices.

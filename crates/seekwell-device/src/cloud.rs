@@ -11,9 +11,8 @@
 //! block restored from a snapshot, and replication pauses.
 
 use crate::constant::out_of_range;
-use crate::controller::nanos;
 use crate::error::ParamError;
-use crate::preset::{Def, Dim, Preset};
+use crate::preset::{Def, Dim, Preset, nanos};
 use rand::RngCore;
 use seekwell_core::rng::{self, Pcg64Mcg};
 use seekwell_core::{

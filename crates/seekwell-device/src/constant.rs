@@ -5,12 +5,59 @@
 //! scheduler decisions and the measurements of scheduler cost use this device. A flush takes as
 //! long as any other command.
 
+use crate::preset::{Def, Dim};
 use seekwell_core::{Accept, Command, Device, DeviceFacts, DeviceStats, Done};
 use seekwell_core::{Instant, Nanos, Op, Sector};
 use std::collections::VecDeque;
 
 /// Default size of a constant device: 2 TiB, in sectors.
 pub const DEFAULT_CAPACITY: Sector = Sector(1 << 32);
+
+/// Every parameter of the kind `constant`.
+pub static DEFS: &[Def] = &[
+    Def::new(
+        "depth",
+        Dim::Count("commands"),
+        Some("32"),
+        (1.0, 65_536.0),
+        "maximum number of commands accepted at a time",
+    ),
+    Def::new(
+        "service_us",
+        Dim::Real("us"),
+        Some("100"),
+        (0.0, 1e9),
+        "service time of a command",
+    ),
+    Def::new(
+        "servers",
+        Dim::Word(&["serial", "parallel"]),
+        Some("serial"),
+        (0.0, 0.0),
+        "one server in order of acceptance, or one server per command",
+    ),
+    Def::new(
+        "rotational",
+        Dim::Flag,
+        Some("no"),
+        (0.0, 0.0),
+        "whether the device reports a rotating medium",
+    ),
+    Def::new(
+        "write_cache",
+        Dim::Flag,
+        Some("no"),
+        (0.0, 0.0),
+        "whether the device reports a volatile write cache",
+    ),
+    Def::new(
+        "capacity",
+        Dim::Count("sectors"),
+        None,
+        (1.0, 1e15),
+        "size; absent: 2 TiB",
+    ),
+];
 
 /// A device of constant latency; see the module.
 #[derive(Clone, Debug)]

@@ -3,7 +3,6 @@
 //! A run can store a specification together with the texts of its preset files. It then makes the
 //! same device on any machine, even if the files were changed or deleted.
 
-use crate::catalogue::read_preset;
 use crate::error::DeviceError;
 use seekwell_files::read_text;
 use std::cell::RefCell;
@@ -13,13 +12,14 @@ use std::path::Path;
 /// Maximum size of a preset file, in bytes. A file with a long zone table has 50 KiB.
 const BYTES_MAX: u64 = 1 << 20;
 
-type Files = BTreeMap<String, String>;
+/// Texts of preset files, by path.
+pub(crate) type Files = BTreeMap<String, String>;
 
 thread_local! {
     /// Texts that replace files on the disk for this thread. The last entry belongs to the
     /// innermost call of [`with_files`].
     static GIVEN: RefCell<Vec<Files>> = const { RefCell::new(Vec::new()) };
-    /// Files that this thread has read. `Some` only while [`files_of`] records them.
+    /// Files that this thread has read. `Some` only while [`recorded`] records them.
     static SEEN: RefCell<Option<Files>> = const { RefCell::new(None) };
 }
 
@@ -57,22 +57,17 @@ pub fn with_files<T>(files: &Files, work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// Returns the texts of all preset files that a device uses, directly or through other presets, by
-/// path.
-///
-/// # Errors
-/// Returns the same errors as [`read_preset`] for this device.
-pub fn files_of(spec: &str) -> Result<Files, DeviceError> {
+/// Returns the result of `work`, and the texts of all files that it reads on this thread, by path.
+pub(crate) fn recorded<T>(work: impl FnOnce() -> T) -> (T, Files) {
     SEEN.set(Some(Files::new()));
-    let read = read_preset(spec);
-    let seen = SEEN.take().unwrap_or_default();
-    read.map(|_| seen)
+    let result = work();
+    (result, SEEN.take().unwrap_or_default())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::open;
+    use crate::{files_of, open};
 
     const TEXT: &str = "kind = \"constant\"\nname = \"mine\"\nsummary = \"of a test\"\n[params]\n";
 

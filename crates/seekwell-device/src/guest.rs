@@ -2,9 +2,8 @@
 //! parameters. The crate of the block layer builds the disk, because a complete block layer with a
 //! scheduler (that of the host) serves the guest's requests.
 
-use crate::controller::nanos;
 use crate::error::ParamError;
-use crate::preset::{Def, Dim, Preset};
+use crate::preset::{Def, Dim, Preset, nanos};
 use crate::raid::text;
 use crate::spec;
 use seekwell_core::Nanos;

@@ -29,15 +29,15 @@ pub mod spec;
 pub mod ssd;
 
 pub use catalogue::{
-    Entry, Kind, Opened, catalogue, describe, kinds, open, open_hdd, over_queues, read_preset,
-    register_kind, register_preset,
+    Entry, Kind, Opened, catalogue, describe, files_of, kinds, open, open_hdd, open_member,
+    over_queues, read_preset, register_kind, register_preset,
 };
 pub use cloud::Cloud;
 pub use constant::Constant;
 pub use controller::{Controller, ControllerParams};
 pub use emmc::{Emmc, EmmcParams};
 pub use error::{DeviceError, ParamError};
-pub use files::{files_of, with_files};
+pub use files::with_files;
 pub use footprint::{DEVICES_MAX, Footprint, footprint};
 pub use guest::GuestParams;
 pub use hdd::{FastHdd, Hdd, HddParams};

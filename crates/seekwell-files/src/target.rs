@@ -1,7 +1,8 @@
 //! Finds out where a write to a path would go, without opening the path.
 
 use crate::read::Kind;
-use rustix::fs::{Access, AtFlags, CWD, PROC_SUPER_MAGIC};
+use rustix::fs::{Access, AtFlags, CWD, OFlags, PROC_SUPER_MAGIC};
+use rustix::io::Errno;
 use std::io;
 use std::os::fd::RawFd;
 use std::os::unix::ffi::OsStrExt;
@@ -79,7 +80,7 @@ pub(crate) fn target(path: &Path) -> io::Result<Target> {
         }
         at = dir.join(std::fs::read_link(&here)?);
     }
-    Err(rustix::io::Errno::LOOP.into())
+    Err(Errno::LOOP.into())
 }
 
 fn on_procfs(dir: &Path) -> bool {
@@ -100,12 +101,29 @@ fn writable(path: &Path, access: Access) -> io::Result<()> {
     rustix::fs::accessat(CWD, path, access, AtFlags::EACCESS).map_err(io::Error::from)
 }
 
+/// Returns an error unless a descriptor of this process is open for writing.
+pub(crate) fn own_is_writable(fd: RawFd) -> io::Result<()> {
+    #[expect(
+        unsafe_code,
+        reason = "a descriptor known only by its number has no safe wrapper"
+    )]
+    // SAFETY: fcntl gets only numbers. A closed descriptor gives EBADF.
+    let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
+    if flags < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    match OFlags::from_bits_retain(flags as u32) & OFlags::RWMODE {
+        OFlags::RDONLY => Err(Errno::BADF.into()),
+        _ => Ok(()),
+    }
+}
+
 /// Checks whether a result can be written to `path`, before the result is computed. It does not
 /// open, create or change any file, and does not wait for the reader of a pipe. It does not detect
 /// that the disk is full.
 pub fn check(path: &Path) -> io::Result<()> {
     match target(path)? {
-        Target::Own(fd) => crate::write::own_is_writable(fd),
+        Target::Own(fd) => own_is_writable(fd),
         Target::Direct => writable(path, Access::WRITE_OK),
         Target::Existing(real) => writable(&real, Access::WRITE_OK),
         Target::New(real) => check_directory(real.parent().unwrap_or(Path::new("/"))),

@@ -2,9 +2,8 @@
 //! All other objects, such as pipes and terminals, are written directly.
 
 use crate::read::Kind;
-use crate::target::{Target, target};
-use rustix::fs::{Gid, Mode, OFlags, Uid, XattrFlags};
-use rustix::io::Errno;
+use crate::target::{Target, own_is_writable, target};
+use rustix::fs::{Gid, Mode, Uid, XattrFlags};
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Seek, Write};
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
@@ -259,23 +258,6 @@ fn duplicate(fd: RawFd) -> io::Result<File> {
             -1 => Err(io::Error::last_os_error()),
             new => Ok(File::from_raw_fd(new)),
         }
-    }
-}
-
-/// Returns an error unless a descriptor of this process is open for writing.
-pub(crate) fn own_is_writable(fd: RawFd) -> io::Result<()> {
-    #[expect(
-        unsafe_code,
-        reason = "a descriptor known only by its number has no safe wrapper"
-    )]
-    // SAFETY: fcntl gets only numbers. A closed descriptor gives EBADF.
-    let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
-    if flags < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    match OFlags::from_bits_retain(flags as u32) & OFlags::RWMODE {
-        OFlags::RDONLY => Err(Errno::BADF.into()),
-        _ => Ok(()),
     }
 }
 

@@ -5,9 +5,8 @@ use super::{Dispatched, Outcome, streams};
 use seekwell_core::{BioId, Flags, Instant, IoPrio, Op, Sector, Sectors, TaskId};
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use thiserror::Error;
-
-pub use super::read::{CsvOptions, open_plain, read_cases};
 
 /// An error in a case file.
 #[derive(Error, Debug)]
@@ -528,5 +527,29 @@ impl Case {
     pub fn expected_timers(&self) -> Option<Vec<Instant>> {
         let ns = |t: &f64| Instant::at_ns((t * 1000.0).round() as u64);
         self.timers.as_ref().map(|v| v.iter().map(ns).collect())
+    }
+}
+
+/// The parameters of a case that a CSV of bios does not contain.
+#[derive(Clone, Debug)]
+pub struct CsvOptions {
+    /// Name of the scheduler; with a version if it is not the default.
+    pub elevator: String,
+    /// Clock ticks per second.
+    pub hz: u32,
+    /// The device.
+    pub device: CaseDevice,
+    /// Tunables of the scheduler.
+    pub tunables: BTreeMap<String, String>,
+}
+
+impl Default for CsvOptions {
+    fn default() -> Self {
+        CsvOptions {
+            elevator: "deadline".to_owned(),
+            hz: 1000,
+            device: CaseDevice::default(),
+            tunables: BTreeMap::new(),
+        }
     }
 }

@@ -16,7 +16,8 @@ mod steps;
 mod streams;
 
 pub use agree::Agreement;
-pub use format::{Case, CaseError, CaseInput, Harness, What, read_cases};
+pub use format::{Case, CaseError, CaseInput, Harness, What};
+pub use read::{open_plain, read_cases};
 pub use steps::Again;
 
 use seekwell_core::{Action, BioId, Event, Instant};

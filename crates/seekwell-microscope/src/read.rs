@@ -1,13 +1,12 @@
 //! Reads files with cases: JSON lines or CSV, uncompressed or with zstd or gzip. The parser is
 //! strict. An error contains the file and the line.
 
-use super::format::{Case, CaseDevice, CaseError};
+use super::format::{Case, CaseError, CsvOptions};
 use flate2::read::MultiGzDecoder;
 use seekwell_core::{Flags, Op};
 use seekwell_files::{ReadError, open_stream};
 use seekwell_trace::formats::csv::{Columns, Row};
 use serde_json::Value;
-use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
@@ -60,30 +59,6 @@ pub fn open_plain(path: &Path) -> Result<Box<dyn BufRead>, CaseError> {
 const LINE_MAX: u64 = 16 << 20;
 /// Largest uncompressed size of a file in bytes. The cases need about eight times as much memory.
 const TEXT_MAX: u64 = 32 << 20;
-
-/// The parameters of a case that a CSV of bios does not contain.
-#[derive(Clone, Debug)]
-pub struct CsvOptions {
-    /// Name of the scheduler; with a version if it is not the default.
-    pub elevator: String,
-    /// Clock ticks per second.
-    pub hz: u32,
-    /// The device.
-    pub device: CaseDevice,
-    /// Tunables of the scheduler.
-    pub tunables: BTreeMap<String, String>,
-}
-
-impl Default for CsvOptions {
-    fn default() -> Self {
-        CsvOptions {
-            elevator: "deadline".to_owned(),
-            hz: 1000,
-            device: CaseDevice::default(),
-            tunables: BTreeMap::new(),
-        }
-    }
-}
 
 /// Reads all cases of a file, or of standard input for `-`. The file contains JSON lines or a CSV
 /// of bios. The CSV has the columns of [`seekwell_trace::formats::csv`]. Without a header line, its

@@ -19,7 +19,7 @@
 
 use crate::contract::{Insert, MergeKind, Scheduler};
 use crate::cx::{Cx, Emit};
-use crate::registry::{Layer, SchedulerInfo, Waiting, hash_always};
+use crate::info::{Layer, SchedulerInfo, Waiting, hash_always};
 use crate::tunable::{INT_MAX, Kind, StoreError, Tunable, legacy_int};
 use seekwell_core::{Bio, Era, IocId, Links, List, Nodes, RqId, Rule, Sector, Side, Tree};
 

@@ -20,7 +20,7 @@
 
 use crate::contract::{Insert, IocEvent, MergeKind, Scheduler};
 use crate::cx::{Cx, Emit};
-use crate::registry::{Layer, SchedulerInfo, Waiting, hash_always};
+use crate::info::{Layer, SchedulerInfo, Waiting, hash_always};
 use crate::tunable::{Kind, StoreError, Tunable, legacy_int};
 use seekwell_core::{Bio, Class, Era, IoPrio, IocId, Links, List, Nodes, RqId, Sector, Side, Tree};
 

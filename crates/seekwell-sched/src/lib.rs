@@ -10,6 +10,7 @@ pub mod costs;
 pub mod cx;
 pub mod dispatch;
 pub mod fifo;
+pub mod info;
 pub mod kernels;
 pub mod merge;
 pub mod registry;
@@ -35,8 +36,9 @@ pub mod zen;
 
 pub use contract::{BioMerge, CgroupEvent, Insert, IocEvent, MayQueue, MergeKind, Scheduler};
 pub use cx::{Cx, Emit, QueueFacts, Slot};
+pub use info::{Layer, Make, SchedulerInfo, Waiting};
 pub use registry::{
-    Layer, Make, Named, RegisterError, SchedulerInfo, Waiting, find, named, of_its_time, register,
-    registry, unknown_scheduler, unknown_tunable,
+    Named, RegisterError, find, named, of_its_time, register, registry, unknown_scheduler,
+    unknown_tunable,
 };
 pub use tunable::{Kind, StoreError, Tunable, WBT_LAT_USEC};

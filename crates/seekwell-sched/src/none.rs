@@ -11,7 +11,7 @@
 
 use crate::contract::{BioMerge, Insert, Scheduler};
 use crate::cx::{Cx, Emit};
-use crate::registry::{Layer, SchedulerInfo, Waiting};
+use crate::info::{Layer, SchedulerInfo, Waiting};
 use seekwell_core::{About, Bio, Era, IocId, Links, List, RqId};
 
 /// Registry entry of `none`.

@@ -7,7 +7,7 @@
 
 use crate::contract::{Insert, Scheduler};
 use crate::cx::{Cx, Emit};
-use crate::registry::{Layer, SchedulerInfo, Waiting};
+use crate::info::{Layer, SchedulerInfo, Waiting};
 use seekwell_core::{Era, Links, List, RqId};
 
 /// Registry entry of noop.

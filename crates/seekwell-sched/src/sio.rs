@@ -24,7 +24,7 @@
 use crate::contract::{Insert, Scheduler};
 use crate::cx::{Cx, Emit};
 use crate::fifo::{ExpiryCheck, Fifos};
-use crate::registry::{Layer, SchedulerInfo, Waiting, hash_always};
+use crate::info::{Layer, SchedulerInfo, Waiting, hash_always};
 use crate::tunable::{INT_MAX, Kind, StoreError, Tunable, legacy_int};
 use seekwell_core::{Era, RqId};
 

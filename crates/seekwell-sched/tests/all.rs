@@ -1,7 +1,7 @@
 //! The tests of this crate, in one binary: it is linked once.
 
 // The paths of add/sweep.rs are written for a module of the crate.
-use seekwell_sched::{contract, cx, registry, tunable};
+use seekwell_sched::{contract, cx, info, tunable};
 
 mod add_a_scheduler;
 #[path = "examples/main.rs"]

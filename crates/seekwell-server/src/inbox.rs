@@ -5,7 +5,6 @@
 //! which time the model may run.
 
 use crate::asker::Asker;
-use crate::syncer::Synced;
 use seekwell_core::{Instant, Nanos, Op, Sector, Sectors};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -50,6 +49,15 @@ pub struct Request<R> {
     pub asker: Asker,
     /// The reply.
     pub reply: R,
+}
+
+/// Result of fdatasync(2) for a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Synced {
+    /// Number of the job.
+    pub id: u32,
+    /// Whether the data of the job are on the medium.
+    pub kept: bool,
 }
 
 struct State<R> {

@@ -3,9 +3,8 @@
 
 use crate::account::Account;
 use crate::engine::Engine;
-use crate::inbox::{Inbox, Reply, Request};
+use crate::inbox::{Inbox, Reply, Request, Synced};
 use crate::served::Served;
-use crate::syncer::Synced;
 use crate::sys;
 use crate::wait::Waiter;
 use seekwell_core::{

@@ -5,7 +5,7 @@
 //! completion time. The flush is acknowledged when both have finished. Flushes that arrive during a
 //! call share the next call, because the data of all writes before them are already in the file.
 
-use crate::inbox::{Inbox, Reply};
+use crate::inbox::{Inbox, Reply, Synced};
 use crate::store::Store;
 use crate::sys;
 use std::io;
@@ -20,15 +20,6 @@ pub struct Syncer {
     pub ask: Sender<u32>,
     /// The thread.
     pub thread: JoinHandle<()>,
-}
-
-/// Result of fdatasync(2) for a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Synced {
-    /// Number of the job.
-    pub id: u32,
-    /// Whether the data of the job are on the medium.
-    pub kept: bool,
 }
 
 impl Syncer {

@@ -15,7 +15,7 @@ use seekwell_core::{
 };
 use seekwell_device::guest::Format;
 use seekwell_device::raid::{self, ArrayParams, Combined, LeafOptions, Level};
-use seekwell_device::{GuestParams, ParamError, Preset, read_preset};
+use seekwell_device::{GuestParams, ParamError, Preset, open_member, read_preset};
 
 type AnyDevice = Box<dyn Device + Send>;
 
@@ -248,7 +248,7 @@ pub(crate) fn device(setup: &Setup, spread: f64) -> Result<AnyDevice, SetupError
             rpm_spread: spread,
             write_cache: None,
         };
-        return Ok(raid::open_member(&setup.device, setup.seed, options)?);
+        return Ok(open_member(&setup.device, setup.seed, options)?);
     }
     let at = |e: ParamError| SetupError::Device(preset.locate(e, &setup.device));
     let p = GuestParams::from_preset(&preset).map_err(at)?;

@@ -108,6 +108,25 @@ impl fmt::Debug for TraceError {
 }
 impl std::error::Error for TraceError {}
 
+/// An error of the operating system with a known remedy, passed through `io::Error`.
+#[derive(Debug)]
+pub(crate) struct Remedied {
+    pub what: String,
+    pub remedy: &'static str,
+}
+impl Remedied {
+    /// Makes such an error.
+    pub fn error(what: String, remedy: &'static str) -> std::io::Error {
+        std::io::Error::other(Remedied { what, remedy })
+    }
+}
+impl std::fmt::Display for Remedied {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+impl std::error::Error for Remedied {}
+
 /// Returns at most 60 printable characters of the input, for messages.
 pub(crate) fn shown(bytes: &[u8]) -> String {
     let text: String = String::from_utf8_lossy(&bytes[..bytes.len().min(240)])

@@ -3,10 +3,11 @@
 //!
 //! The tests call it in a short deterministic run, and so do the targets in `fuzz/`.
 
+use crate::info::Format;
 use crate::options::{Limits, ReadOptions, Stream, TimeUnit, WriteOptions};
 use crate::reader::{Reader, from_reader};
 use crate::record::{Record, SECTOR_END_MAX, TIME_MAX_NS};
-use crate::registry::{Format, formats};
+use crate::registry::formats;
 use crate::replay::ClosedLoop;
 use seekwell_core::Op;
 use std::io::Cursor;

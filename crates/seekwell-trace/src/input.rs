@@ -5,7 +5,7 @@
 //! length, the memory is the buffer plus the window of the decoder. The window is at most 128 MiB
 //! for zstd (the default limit of `zstd -d`) and 32 KiB for gzip.
 
-use crate::error::{ErrorKind, Place, TraceError};
+use crate::error::{ErrorKind, Place, Remedied, TraceError};
 use crate::notes::Notes;
 use crate::options::Limits;
 use crate::spool::Spool;
@@ -447,25 +447,6 @@ impl<R: Read> Read for Guard<R> {
         Ok(n)
     }
 }
-
-/// An error of the operating system with a known remedy, passed through `io::Error`.
-#[derive(Debug)]
-pub(crate) struct Remedied {
-    what: String,
-    remedy: &'static str,
-}
-impl Remedied {
-    /// Makes such an error.
-    pub fn error(what: String, remedy: &'static str) -> io::Error {
-        io::Error::other(Remedied { what, remedy })
-    }
-}
-impl std::fmt::Display for Remedied {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.what)
-    }
-}
-impl std::error::Error for Remedied {}
 
 fn io_error(name: &str, place: Place, e: &io::Error) -> TraceError {
     if let Some(r) = e.get_ref().and_then(|e| e.downcast_ref::<Remedied>()) {

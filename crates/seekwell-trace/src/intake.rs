@@ -1,10 +1,10 @@
 //! A trace with the name that the user typed; `-` is standard input. It can be opened repeatedly.
 
 use crate::error::{ErrorKind, Place, TraceError};
+use crate::info::{Format, Volumes};
 use crate::input::{Input, open_trace};
 use crate::options::ReadOptions;
 use crate::reader::{self, Reader};
-use crate::registry::{Format, Volumes};
 use crate::spool::Spool;
 use crate::tally::Tally;
 use std::io::Read;

@@ -7,11 +7,13 @@
 
 use crate::blk::BlkEvent;
 use crate::error::{ErrorKind, Place, TraceError, shown};
+use crate::info::{Carries, Format, Has, Volumes};
 use crate::input::{Input, SNIFF_BYTES};
 use crate::notes::Notes;
 use crate::options::ReadOptions;
 use crate::record::{Record, SECTOR_END_MAX, TIME_MAX_NS};
-use crate::registry::{Carries, Format, Has, Volumes, formats};
+use crate::registry::formats;
+use crate::source::Source;
 use crate::tally::Tally;
 use seekwell_core::{Op, Sector, Sectors};
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,34 +22,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The reader of one format. It returns times in ns on the clock of the trace. [`Reader`] converts
-/// them to times since the first record.
-pub trait Source: Send {
-    /// Returns the next record, or `None` after the last record. It is not called again after
-    /// `None` or an error.
-    fn next(&mut self, notes: &mut Notes) -> Result<Option<Record>, TraceError>;
-    /// Returns the file name and the position of the input that `next` read last, for messages.
-    fn place(&self) -> (&str, Place);
-    /// Returns the process names found so far, by process id.
-    fn tasks(&self) -> Option<&BTreeMap<u32, String>> {
-        None
-    }
-    /// Returns the detected version, if the format has versions.
-    fn version(&self) -> Option<u32> {
-        None
-    }
-    /// Returns true if the format contains events, from which records are made.
-    fn tells_events(&self) -> bool {
-        false
-    }
-    /// Moves the events of the selected device since the last call to `into`, if events are kept.
-    fn take_events(&mut self, _into: &mut Vec<BlkEvent>) {}
-    /// Returns the name of a device in the trace.
-    fn device_name(&self, device: u32) -> String {
-        format!("{},{}", device >> 20, device & 0xf_ffff)
-    }
-}
-
 /// Note that counts records with an earlier time than the record before them.
 pub const NOTE_BACKWARDS: &str =
     "records with an earlier time than the record before them; they get its time";
@@ -55,8 +29,6 @@ pub const NOTE_BACKWARDS: &str =
 const NSEC_PER_YEAR: u64 = 31_557_600 * seekwell_core::NSEC_PER_SEC;
 /// Note that counts records that transfer no data.
 pub const NOTE_NO_DATA: &str = "reads, writes or discards of length zero skipped";
-/// Note that counts ranges in bytes that are not multiples of a sector.
-pub(crate) const NOTE_UNALIGNED: &str = "ranges not aligned to 512 bytes widened to whole sectors";
 /// Maximum number of devices or processes in a message.
 const LISTED: usize = 10;
 

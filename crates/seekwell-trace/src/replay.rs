@@ -4,9 +4,9 @@
 //! completion it waits.
 
 use crate::error::{ErrorKind, Place, TraceError};
+use crate::info::{Format, Has};
 use crate::reader::Reader;
 use crate::record::Record;
-use crate::registry::{Format, Has};
 use seekwell_core::TaskId;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};

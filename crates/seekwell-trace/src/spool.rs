@@ -4,8 +4,7 @@
 //! Data are read from the stream only when a reader needs them. So a replay of the first thousand
 //! records of an endless stream ends.
 
-use crate::error::{ErrorKind, Place, TraceError};
-use crate::input::Remedied;
+use crate::error::{ErrorKind, Place, Remedied, TraceError};
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;

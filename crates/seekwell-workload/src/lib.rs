@@ -15,6 +15,7 @@ pub mod note;
 pub mod params;
 pub mod plan;
 pub mod registry;
+pub mod row;
 pub mod scripts;
 pub mod testing;
 
@@ -28,7 +29,7 @@ pub use note::{Mark, Note, Running};
 pub use params::{Kind, Param, ParamError, Params, Profile};
 pub use plan::Plan;
 pub use registry::{
-    Needs, RegisterError, Script, ScriptFn, Workload, register, unknown_workload, workload,
-    workloads,
+    RegisterError, Script, ScriptFn, register, unknown_workload, workload, workloads,
 };
+pub use row::{Needs, Workload};
 pub use seekwell_core::{Access, Advice, Errno, OpenFlags, Stat, SyncRange};

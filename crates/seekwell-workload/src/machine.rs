@@ -27,9 +27,8 @@
 //! - A task that returns an error stops the run. The run reports this error, even if the main task
 //!   returns success.
 
-use crate::fail::Outcome;
+use crate::fail::{Context, Outcome};
 use crate::note::{Mark, Note, Running};
-use crate::scripts::common::read_whole;
 use seekwell_core::rng::Pcg64Mcg;
 use seekwell_core::{
     Access, Advice, CgroupId, Errno, Instant, IoPrio, Nanos, OpenFlags, Stat, SyncRange,
@@ -379,4 +378,32 @@ pub trait Machine: Sized + 'static {
             higher_is_better: higher,
         });
     }
+}
+
+/// Reads a file from start to end in calls of `chunk` bytes until a call returns 0, like a program
+/// that does not know the length of the file. Calls that returned data count as operations "read".
+/// Returns the number of bytes read.
+pub async fn read_to_end<M: Machine>(m: &mut M, fd: Fd, chunk: u32, path: &str) -> Outcome<u64> {
+    let mut off = 0;
+    loop {
+        let op = m.op_begin("read");
+        let n = m.read(fd, off, chunk).await;
+        let n = n.doing(|| format!("read {chunk} bytes at {off} of {path}"))?;
+        if n == 0 {
+            return Ok(off);
+        }
+        m.op_end(op, u64::from(n));
+        off += u64::from(n);
+    }
+}
+
+/// Implements [`Machine::read_whole`] with single calls.
+pub async fn read_whole<M: Machine>(m: &mut M, path: &str, chunk: u32) -> Outcome<bool> {
+    let fd = match m.open(path, OpenFlags::RDONLY).await {
+        Err(Errno::ENOENT) => return Ok(false),
+        r => r.doing(|| format!("open {path}"))?,
+    };
+    read_to_end(m, fd, chunk, path).await?;
+    m.close(fd).await.doing(|| format!("close {path}"))?;
+    Ok(true)
 }

@@ -109,7 +109,7 @@ const KEYWORDS: &[&str] = &[
     "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro",
     "match", "mod", "move", "mut", "pub", "ref", "return", "static", "struct", "super", "trait",
     "true", "try", "type", "unsafe", "use", "where", "while", "yield", "admit", "contract", "cx",
-    "dispatch", "fifo", "lib", "merge", "registry", "shallow", "tunable",
+    "dispatch", "fifo", "info", "lib", "merge", "registry", "shallow", "tunable",
 ];
 
 /// Returns `lib.rs` with the new module in alphabetical order.

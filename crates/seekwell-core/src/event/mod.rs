@@ -263,16 +263,6 @@ impl Event {
             ..Event::new(at, action)
         }
     }
-    /// Returns an event about a command to a device.
-    pub fn of_command(at: Instant, action: Action, c: &crate::Command) -> Self {
-        Event {
-            rq: Some(RqId(c.id)),
-            op: c.op,
-            sector: c.sector,
-            sectors: c.sectors,
-            ..Event::new(at, action)
-        }
-    }
     /// Returns the name of the rule that decided; empty if there is none.
     pub fn rule_id(&self) -> &'static str {
         self.rule.map_or("", |r| r.id)

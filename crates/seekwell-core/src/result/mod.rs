@@ -10,6 +10,7 @@ pub use latency::Latency;
 pub use starved::{Starved, starved};
 
 pub use crate::seconds::{SECONDS_MAX, Second};
+pub use crate::spec::Carried;
 use crate::spec::RunSpec;
 use crate::time::{Instant, NSEC_PER_SEC};
 use serde::{Deserialize, Serialize};
@@ -303,19 +304,6 @@ pub struct Host {
     pub fs: String,
     /// Mount options of the file system.
     pub mount_options: String,
-}
-
-/// The history of a drive that earlier runs have used.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Carried {
-    /// Number of earlier runs on the drive.
-    pub place: u32,
-    /// [`Record::spec_hash`] of the last earlier run. That hash includes the runs before it.
-    pub after: String,
-    /// Idle time between that run and this run, ns.
-    pub pause_ns: u64,
-    /// True if all data on the drive were discarded before this run.
-    pub trim: bool,
 }
 
 /// Results of a program next to the measured program, while the clock of the measured program ran.

@@ -1,7 +1,6 @@
 //! The canonical bytes of a specification, and their hash, which is the key in result stores.
 
-use super::{RunSpec, SpecErrors, WorkloadSpec};
-use crate::result::Carried;
+use super::{Carried, RunSpec, SpecErrors, WorkloadSpec};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;

@@ -11,12 +11,14 @@
 
 mod background;
 mod canonical;
+mod carried;
 mod error;
 mod machine;
 mod read;
 
 pub use background::{BackgroundSpec, MAX_BACKGROUND};
 pub use canonical::content_hash;
+pub use carried::Carried;
 pub use error::{SpecError, SpecErrors};
 pub use machine::{
     CPU_PERMILLE, MAX_AGED_RUN_BLOCKS, MAX_CENTISECS, MAX_COMMIT_S, MAX_MEMORY_BYTES,

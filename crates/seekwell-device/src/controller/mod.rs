@@ -24,7 +24,6 @@ mod issue;
 mod params;
 mod strips;
 
-pub(crate) use params::nanos;
 pub use params::{Ahead, ControllerParams, DEFS};
 
 use crate::constant::out_of_range;

@@ -2,7 +2,7 @@
 
 use super::sectors;
 use crate::error::ParamError;
-use crate::preset::{Def, Dim, Preset};
+use crate::preset::{Def, Dim, Preset, nanos};
 use crate::raid::{self, Level};
 use seekwell_core::{Nanos, Sectors};
 
@@ -127,11 +127,6 @@ pub struct ControllerParams {
     pub max_transfer: Sectors,
     /// Whether the controller reports a rotating medium. `None`: it reports what the disks report.
     pub rotational: Option<bool>,
-}
-
-/// Converts milliseconds to nanoseconds.
-pub(crate) fn nanos(ms: f64) -> Nanos {
-    Nanos(libm::round(ms * 1e6) as u64)
 }
 
 impl ControllerParams {

@@ -9,6 +9,7 @@ mod units;
 
 use crate::error::{DeviceError, ParamError};
 use seekwell_core::suggest;
+pub(crate) use units::nanos;
 pub use units::{Dim, Value};
 
 /// The declaration of one parameter of a kind of device.

@@ -1,5 +1,6 @@
 //! The dimensions of parameters, and the units of each dimension.
 
+use seekwell_core::Nanos;
 use std::fmt;
 
 /// The dimension of a parameter.
@@ -70,6 +71,11 @@ impl fmt::Display for Value {
             }
         }
     }
+}
+
+/// Converts milliseconds to nanoseconds.
+pub(crate) fn nanos(ms: f64) -> Nanos {
+    Nanos(libm::round(ms * 1e6) as u64)
 }
 
 impl Dim {

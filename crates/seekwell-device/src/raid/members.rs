@@ -2,11 +2,11 @@
 
 use super::{Level, Order};
 use crate::error::{DeviceError, ParamError};
-use crate::preset::{Preset, Source};
-use crate::{catalogue, spec};
+use crate::preset::Preset;
+use crate::spec;
 use rand::RngCore;
+use seekwell_core::Sector;
 use seekwell_core::rng;
-use seekwell_core::{Device, Sector};
 
 /// Returns the level that a word names. `copies` and `order` apply to RAID 10.
 pub fn level_of(word: &str, copies: u32, order: Order) -> Option<Level> {
@@ -110,35 +110,6 @@ pub struct LeafOptions {
     /// State of the member's write cache, if the member has one and its specification does not set
     /// the state.
     pub write_cache: Option<bool>,
-}
-
-/// Opens a member of an array as a device.
-pub fn open_member(
-    text: &str,
-    seed: u64,
-    options: LeafOptions,
-) -> Result<Box<dyn Device + Send>, DeviceError> {
-    let mut preset = catalogue::read_preset(text)?;
-    let defs = catalogue::defs(preset.kind);
-    let silent = |p: &Preset, key: &str| {
-        p.get(key)
-            .is_none_or(|p| !matches!(p.source, Source::Override))
-    };
-    if preset.kind == "hdd" {
-        if options.rpm_spread > 0.0 && silent(&preset, "rpm_error") {
-            let draw = rng::stream(seed, "spindle").next_u64() % 20_001;
-            let ppm = (draw as f64 / 10_000.0 - 1.0) * options.rpm_spread;
-            // A value within the permitted range is always accepted.
-            let _ = preset.set(defs, "rpm_error", &format!("{ppm}"));
-        }
-        if let Some(on) = options
-            .write_cache
-            .filter(|_| silent(&preset, "write_cache"))
-        {
-            let _ = preset.set(defs, "write_cache", if on { "yes" } else { "no" });
-        }
-    }
-    catalogue::build(&preset, text, seed)
 }
 
 /// Converts an error of a member to an error of the array's parameter `key`.

@@ -11,7 +11,6 @@ mod params;
 pub use layout::{Layout, Level, Order, Spot};
 pub use members::{
     LeafOptions, equal, failures, level_of, member_seed, member_specs, numbers, of_member,
-    open_member,
 };
 pub(crate) use params::text;
 pub use params::{ArrayParams, Combined, DEFS, LEVELS};

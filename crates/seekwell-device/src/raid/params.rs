@@ -3,9 +3,8 @@
 //! crate builds the array.
 
 use super::{Level, Order};
-use crate::controller::nanos;
 use crate::error::ParamError;
-use crate::preset::{Def, Dim, Preset};
+use crate::preset::{Def, Dim, Preset, nanos};
 use seekwell_core::{Nanos, Sectors};
 
 /// Values of `level`. Each value is also a kind of device on the command line (`raid5:...`).

@@ -25,7 +25,7 @@ mod version;
 
 use crate::contract::{BioMerge, Insert, MergeKind, Scheduler};
 use crate::cx::{Cx, Emit, Slot};
-use crate::registry::{Layer, SchedulerInfo, Waiting, hash_always};
+use crate::info::{Layer, SchedulerInfo, Waiting, hash_always};
 use crate::shallow::word_shift;
 use crate::tunable::{StoreError, Tunable};
 use model::{Model, Rules};

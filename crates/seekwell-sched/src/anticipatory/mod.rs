@@ -27,7 +27,7 @@ mod wait;
 
 use crate::contract::{Insert, IocEvent, MayQueue, MergeKind, Scheduler};
 use crate::cx::{Cx, Slot};
-use crate::registry::{Layer, SchedulerInfo, Waiting, hash_always};
+use crate::info::{Layer, SchedulerInfo, Waiting, hash_always};
 use crate::tunable::{StoreError, Tunable};
 use context::{ContextTable, Ctx, Global, ONE, decay};
 use seekwell_core::{Bio, Era, IocId, Links, List, Nodes, RqId, Sector, Side, TaskId, Tree};

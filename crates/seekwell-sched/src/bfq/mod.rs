@@ -146,7 +146,7 @@ pub mod v7;
 
 use self::core::{Core, Variant};
 use crate::cx::Cx;
-use crate::registry::{Layer, SchedulerInfo, Waiting, hash_always};
+use crate::info::{Layer, SchedulerInfo, Waiting, hash_always};
 use seekwell_core::{Era, RqId};
 use std::fmt::Write;
 

@@ -117,7 +117,7 @@ mod weights;
 
 use crate::contract::{CgroupEvent, Insert, IocEvent, MayQueue, MergeKind, Scheduler};
 use crate::cx::{Cx, Slot};
-use crate::registry::{Layer, SchedulerInfo, Waiting, hash_always};
+use crate::info::{Layer, SchedulerInfo, Waiting, hash_always};
 use crate::tunable::{StoreError, Tunable};
 use context::Ctxs;
 use groups::{Group, Rank};

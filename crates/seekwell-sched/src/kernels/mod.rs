@@ -12,7 +12,7 @@ mod table;
 
 pub use release::Release;
 
-use crate::registry::{Layer, SchedulerInfo};
+use crate::info::{Layer, SchedulerInfo};
 use seekwell_core::Era;
 pub use table::UNREAD;
 use table::{IN_TREE, LAYERS, NEWEST, OLDEST, STANDS, Stands};

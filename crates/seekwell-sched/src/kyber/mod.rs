@@ -23,7 +23,7 @@ mod tests;
 
 use crate::contract::{BioMerge, Insert, Scheduler};
 use crate::cx::{Cx, Emit, Slot};
-use crate::registry::{Layer, SchedulerInfo, Waiting};
+use crate::info::{Layer, SchedulerInfo, Waiting};
 use crate::shallow::{opened_by_word_limit, word_shift};
 use crate::tunable::{Kind, StoreError, Tunable, strict_u64};
 use latency::{Histograms, Window};

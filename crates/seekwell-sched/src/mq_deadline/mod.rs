@@ -28,7 +28,7 @@ mod tunables;
 
 use crate::contract::{Insert, MergeKind, Scheduler};
 use crate::cx::Cx;
-use crate::registry::{Layer, SchedulerInfo, Waiting};
+use crate::info::{Layer, SchedulerInfo, Waiting};
 use crate::shallow::{opened_by_word_limit, to_word_depth};
 use crate::tunable::{StoreError, Tunable};
 use seekwell_core::{
@@ -53,7 +53,7 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
                the device of all others.",
     source: "behaviour of block/mq-deadline.c, Linux 5.10, 6.1, 6.12, 6.18",
     per_process: false,
-    hash: crate::registry::hash_always,
+    hash: crate::info::hash_always,
     // write_expire, and then writes_starved + 1 full batches of fifo_batch.
     waiting: Waiting {
         fixed_ms: 5000,

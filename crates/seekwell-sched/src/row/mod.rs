@@ -26,7 +26,7 @@ pub use variant::Variant;
 
 use crate::contract::{Insert, Scheduler};
 use crate::cx::{Cx, Emit, Slot};
-use crate::registry::{Layer, SchedulerInfo, Waiting, hash_always};
+use crate::info::{Layer, SchedulerInfo, Waiting, hash_always};
 use crate::tunable::{INT_MAX, StoreError, Tunable};
 use seekwell_core::{Class, Era, Instant, Links, List, Nanos, RqId, Side};
 

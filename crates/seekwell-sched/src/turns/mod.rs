@@ -30,7 +30,7 @@ mod tunables;
 
 use crate::contract::{Insert, IocEvent, MergeKind, Scheduler};
 use crate::cx::{Cx, Emit, Slot};
-use crate::registry::{Layer, SchedulerInfo, Waiting, hash_always};
+use crate::info::{Layer, SchedulerInfo, Waiting, hash_always};
 use crate::tunable::{StoreError, Tunable};
 use seekwell_core::{
     Bio, Era, Instant, IocId, Links, List, Nanos, Nodes, RqId, Sector, Side, Tree,

@@ -6,7 +6,7 @@
 
 use crate::contract::{Insert, MergeKind, Scheduler};
 use crate::cx::{Cx, Emit};
-use crate::registry::{Layer, SchedulerInfo, Waiting, hash_always};
+use crate::info::{Layer, SchedulerInfo, Waiting, hash_always};
 use crate::tunable::{INT_MAX, Kind, StoreError, Tunable, strict_int};
 use seekwell_core::{Bio, Era, IocId, Links, List, Nodes, RqId, Sector, Tree};
 

@@ -6,7 +6,7 @@
 //! measured in the server. Completions were not recorded.
 
 use super::volumes::{Row, Volume, VolumesReader, Wrong, fields, looks_like};
-use crate::registry::{Carries, FormatInfo, Has, Keeps, Volumes};
+use crate::info::{Carries, FormatInfo, Has, Keeps, Volumes};
 use crate::text::number;
 use seekwell_core::Op;
 

@@ -10,7 +10,7 @@
 use super::lines::{BLANK, Dialect, LineReader, device, error_number, with_rwbs};
 pub use super::lines::{Line, Wrong};
 use crate::blk::{BlkEvent, rwbs_parse};
-use crate::registry::{Carries, FormatInfo, Has, Keeps, Volumes};
+use crate::info::{Carries, FormatInfo, Has, Keeps, Volumes};
 use crate::text::{number, seconds_ns, word};
 use seekwell_core::{Action, Op};
 

@@ -7,7 +7,7 @@
 //! are in bytes. The format does not contain dependencies between requests.
 
 use super::volumes::{Row, Volume, VolumesReader, Wrong, fields, looks_like};
-use crate::registry::{Carries, FormatInfo, Has, Keeps, Volumes};
+use crate::info::{Carries, FormatInfo, Has, Keeps, Volumes};
 use crate::text::number;
 use seekwell_core::Op;
 

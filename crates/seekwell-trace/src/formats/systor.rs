@@ -7,7 +7,7 @@
 //! recorded; such lines are skipped and counted.
 
 use super::volumes::{Row, Volume, VolumesReader, Wrong, fields, looks_like};
-use crate::registry::{Carries, FormatInfo, Has, Keeps, Volumes};
+use crate::info::{Carries, FormatInfo, Has, Keeps, Volumes};
 use crate::text::{decimal_ns, number};
 use seekwell_core::Op;
 

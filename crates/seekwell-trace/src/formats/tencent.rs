@@ -7,7 +7,7 @@
 //! is 0 for a read and 1 for a write. Completions were not recorded.
 
 use super::volumes::{Row, Volume, VolumesReader, Wrong, fields, looks_like};
-use crate::registry::{Carries, FormatInfo, Has, Keeps, Volumes};
+use crate::info::{Carries, FormatInfo, Has, Keeps, Volumes};
 use crate::text::number;
 use seekwell_core::Op;
 use seekwell_core::units::SECTOR_BYTES;

@@ -13,12 +13,12 @@
 //! trim or flush are skipped and counted.
 
 use crate::error::{ErrorKind, Place, TraceError};
+use crate::info::{Carries, FormatInfo, Has, Keeps, Volumes};
 use crate::input::Input;
 use crate::notes::Notes;
 use crate::options::{ReadOptions, TimeUnit, WriteOptions};
-use crate::reader::Source;
 use crate::record::Record;
-use crate::registry::{Carries, FormatInfo, Has, Keeps, Volumes};
+use crate::source::Source;
 use crate::writer::{Output, Writer};
 use seekwell_core::Op;
 use seekwell_core::units::SECTOR_BYTES;

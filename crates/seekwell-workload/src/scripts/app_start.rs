@@ -12,7 +12,7 @@ use crate::fail::{Context, Outcome};
 use crate::machine::{How, Machine};
 use crate::note::Mark;
 use crate::params::{Kind, Params, param, profile};
-use crate::registry::{Needs, Workload, any};
+use crate::row::{Needs, Workload, any};
 use rand::seq::SliceRandom;
 use seekwell_core::{Access, NSEC_PER_SEC, Nanos, OpenFlags};
 

@@ -2,9 +2,10 @@
 
 use crate::fail::{Context, Fail, Outcome};
 use crate::machine::{Fd, How, Join, Machine};
+pub use crate::machine::{read_to_end, read_whole};
 use rand::Rng;
 use seekwell_core::rng::Pcg64Mcg;
-use seekwell_core::{Advice, Errno, Instant, Nanos, OpenFlags};
+use seekwell_core::{Advice, Instant, Nanos, OpenFlags};
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -223,34 +224,6 @@ pub async fn read_all<M: Machine>(m: &mut M, fd: Fd, chunk: u32, path: &str) -> 
             return Ok(off);
         }
     }
-}
-
-/// Reads a file from start to end in calls of `chunk` bytes until a call returns 0, like a program
-/// that does not know the length of the file. Calls that returned data count as operations "read".
-/// Returns the number of bytes read.
-pub async fn read_to_end<M: Machine>(m: &mut M, fd: Fd, chunk: u32, path: &str) -> Outcome<u64> {
-    let mut off = 0;
-    loop {
-        let op = m.op_begin("read");
-        let n = m.read(fd, off, chunk).await;
-        let n = n.doing(|| format!("read {chunk} bytes at {off} of {path}"))?;
-        if n == 0 {
-            return Ok(off);
-        }
-        m.op_end(op, u64::from(n));
-        off += u64::from(n);
-    }
-}
-
-/// Implements [`Machine::read_whole`] with single calls.
-pub async fn read_whole<M: Machine>(m: &mut M, path: &str, chunk: u32) -> Outcome<bool> {
-    let fd = match m.open(path, OpenFlags::RDONLY).await {
-        Err(Errno::ENOENT) => return Ok(false),
-        r => r.doing(|| format!("open {path}"))?,
-    };
-    read_to_end(m, fd, chunk, path).await?;
-    close(m, fd, path).await?;
-    Ok(true)
 }
 
 /// Drops the clean pages of a file, so that later reads come from the disk.

@@ -28,7 +28,7 @@ use crate::fail::{Context, Outcome};
 use crate::machine::{Entry, Machine};
 use crate::note::Mark;
 use crate::params::{Kind, Params, param};
-use crate::registry::{Needs, Workload, any};
+use crate::row::{Needs, Workload, any};
 use rand::Rng;
 use rand::seq::SliceRandom;
 use seekwell_core::rng::{Pcg64Mcg, stream};

@@ -21,7 +21,7 @@ use crate::fail::{Context, Outcome};
 use crate::machine::{How, Machine};
 use crate::note::Mark;
 use crate::params::{Kind, Params, param, profile};
-use crate::registry::{Needs, Workload};
+use crate::row::{Needs, Workload};
 use seekwell_core::{Errno, NSEC_PER_SEC, Nanos};
 
 /// The workload's entry in the registry.

@@ -9,7 +9,7 @@ use crate::fail::{Context, Outcome};
 use crate::machine::{How, Machine};
 use crate::note::Mark;
 use crate::params::{Kind, Params, param, profile};
-use crate::registry::{Needs, Workload, any};
+use crate::row::{Needs, Workload, any};
 use seekwell_core::{Instant, NSEC_PER_SEC, Nanos, OpenFlags};
 
 /// The workload's entry in the registry.

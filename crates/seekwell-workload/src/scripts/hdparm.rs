@@ -11,7 +11,7 @@ use crate::fail::{Context, Fail, Outcome};
 use crate::machine::{Fd, Machine};
 use crate::note::Mark;
 use crate::params::{Kind, Params, param};
-use crate::registry::{Needs, Workload, any};
+use crate::row::{Needs, Workload, any};
 use seekwell_core::{Errno, NSEC_PER_SEC};
 
 /// The workload's entry in the registry.

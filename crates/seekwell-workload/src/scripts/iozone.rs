@@ -11,7 +11,7 @@ use crate::fail::{Context, Fail, Outcome};
 use crate::machine::{Fd, Machine};
 use crate::note::Mark;
 use crate::params::{Kind, Params, param, profile};
-use crate::registry::{Needs, Workload};
+use crate::row::{Needs, Workload};
 use seekwell_core::{Errno, OpenFlags};
 
 /// The workload's entry in the registry.

@@ -15,7 +15,7 @@ use crate::fail::{Context, Outcome};
 use crate::machine::{Channel, Fd, How, Machine};
 use crate::note::Mark;
 use crate::params::{Kind, Params, param, profile};
-use crate::registry::{Needs, Workload};
+use crate::row::{Needs, Workload};
 use rand::seq::SliceRandom;
 use seekwell_core::{NSEC_PER_SEC, Nanos, OpenFlags};
 use std::collections::BTreeSet;

@@ -16,7 +16,7 @@ use crate::fail::{Context, Outcome};
 use crate::machine::Machine;
 use crate::note::Mark;
 use crate::params::{Kind, Params, param, profile};
-use crate::registry::{Needs, Workload};
+use crate::row::{Needs, Workload};
 use rand::Rng;
 use seekwell_core::rng::{Pcg64Mcg, stream};
 use seekwell_core::{NSEC_PER_SEC, Nanos, OpenFlags};

@@ -10,7 +10,7 @@ use crate::fail::{Context, Fail, Outcome};
 use crate::machine::{Aio, AioDone, AioOp, AioRequest, Fd, How, Machine};
 use crate::note::{Mark, Running};
 use crate::params::{Kind, Params, param};
-use crate::registry::{Needs, Workload};
+use crate::row::{Needs, Workload};
 use seekwell_core::{Instant, NSEC_PER_SEC, Nanos, OpenFlags};
 
 /// The workload's entry in the registry.

@@ -12,7 +12,7 @@ use crate::fail::{Context, Outcome};
 use crate::machine::{How, Machine};
 use crate::note::Mark;
 use crate::params::{Kind, Params, param};
-use crate::registry::{Needs, Workload, any};
+use crate::row::{Needs, Workload, any};
 use seekwell_core::{NSEC_PER_SEC, Nanos};
 
 /// The workload's entry in the registry.

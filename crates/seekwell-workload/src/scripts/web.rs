@@ -12,7 +12,7 @@ use crate::fail::{Context, Outcome};
 use crate::machine::{Fd, How, Lock, Machine};
 use crate::note::Mark;
 use crate::params::{Kind, Params, param, profile};
-use crate::registry::{Needs, Workload, any};
+use crate::row::{Needs, Workload, any};
 use seekwell_core::{NSEC_PER_SEC, Nanos, OpenFlags};
 
 /// The workload's entry in the registry.

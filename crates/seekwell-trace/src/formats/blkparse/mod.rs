@@ -9,7 +9,7 @@ mod read;
 mod write;
 
 use super::lines::LineReader;
-use crate::registry::{Carries, FormatInfo, Has, Keeps, Volumes};
+use crate::info::{Carries, FormatInfo, Has, Keeps, Volumes};
 use seekwell_core::Flags;
 pub use write::BlkparseWriter;
 pub(crate) use write::message_text;

@@ -17,7 +17,7 @@
 mod read;
 mod write;
 
-use crate::registry::{Carries, FormatInfo, Has, Keeps, Volumes};
+use crate::info::{Carries, FormatInfo, Has, Keeps, Volumes};
 pub use write::BlktraceWriter;
 
 /// The format's entry in the registry.

@@ -12,7 +12,7 @@ mod columns;
 mod read;
 mod write;
 
-use crate::registry::{Carries, FormatInfo, Has, Keeps, Volumes};
+use crate::info::{Carries, FormatInfo, Has, Keeps, Volumes};
 pub use columns::{Columns, Row};
 use seekwell_core::{Flags, Op};
 pub use write::CsvWriter;

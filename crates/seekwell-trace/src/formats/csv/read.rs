@@ -5,8 +5,8 @@ use crate::error::{ErrorKind, Place, TraceError, shown};
 use crate::input::Input;
 use crate::notes::Notes;
 use crate::options::ReadOptions;
-use crate::reader::{NOTE_UNALIGNED, Source};
 use crate::record::Record;
+use crate::source::{NOTE_UNALIGNED, Source};
 
 const CONTROLS: &str = "control rows (exits, priorities, plugs ...) skipped; only `explain` uses \
                         them";

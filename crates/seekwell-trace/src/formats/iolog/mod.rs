@@ -11,7 +11,7 @@
 mod read;
 mod write;
 
-use crate::registry::{Carries, FormatInfo, Has, Keeps, Volumes};
+use crate::info::{Carries, FormatInfo, Has, Keeps, Volumes};
 pub use write::IologWriter;
 
 const fn carries(time: &'static str) -> Carries {

@@ -9,7 +9,7 @@ mod bounds;
 mod read;
 mod write;
 
-use crate::registry::{Carries, FormatInfo, Has, Keeps, Volumes};
+use crate::info::{Carries, FormatInfo, Has, Keeps, Volumes};
 
 /// The magic bytes at the start and the end of a Parquet file.
 const MAGIC: &[u8] = b"PAR1";

@@ -7,8 +7,8 @@ use crate::formats::csv::Columns;
 use crate::input::Input;
 use crate::notes::Notes;
 use crate::options::ReadOptions;
-use crate::reader::{NOTE_UNALIGNED, Source};
 use crate::record::Record;
+use crate::source::{NOTE_UNALIGNED, Source};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,

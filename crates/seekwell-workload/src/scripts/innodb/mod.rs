@@ -29,7 +29,7 @@ use crate::fail::{Context, Outcome};
 use crate::machine::{Fd, How, Lock, Machine};
 use crate::note::Mark;
 use crate::params::{Kind, Params, param, profile};
-use crate::registry::{Needs, Workload};
+use crate::row::{Needs, Workload};
 use pool::{Place, Pool};
 use redo::Redo;
 use seekwell_core::{Errno, Instant, NSEC_PER_SEC, Nanos, OpenFlags};

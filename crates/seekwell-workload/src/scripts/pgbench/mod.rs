@@ -36,7 +36,7 @@ use crate::fail::{Context, Outcome};
 use crate::machine::{Barrier, Fd, How, Lock, Machine};
 use crate::note::Mark;
 use crate::params::{Kind, Params, param, profile};
-use crate::registry::{Needs, Workload};
+use crate::row::{Needs, Workload};
 use buffers::Pool;
 use seekwell_core::{Instant, NSEC_PER_SEC, Nanos};
 use std::sync::Arc;

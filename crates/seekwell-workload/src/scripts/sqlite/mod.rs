@@ -17,7 +17,7 @@ use crate::fail::{Context, Outcome};
 use crate::machine::{How, Machine};
 use crate::note::Mark;
 use crate::params::{Kind, Params, param, profile};
-use crate::registry::{Needs, Workload, any};
+use crate::row::{Needs, Workload, any};
 use pager::{Mode, Pager};
 use seekwell_core::{NSEC_PER_SEC, OpenFlags};
 use tree::Table;
