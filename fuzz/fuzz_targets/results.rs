@@ -1,7 +1,7 @@
 //! Any bytes as one of the files of a results folder: the first byte says which.
 #![no_main]
 
-use seekwell_lab::results::fuzz::{Folders, folders};
+use seekwell_lab::fuzz::{Folders, folders};
 use std::sync::LazyLock;
 
 /// Below the directory for temporary files; a fuzzer ends without a word, so it stays.

@@ -1,7 +1,7 @@
 //! Checks instruction counts with callgrind, because these do not depend on the load of the
 //! machine.
 
-use crate::scenario;
+use crate::catalogue;
 use seekwell_core::numbers::signed;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -72,7 +72,7 @@ pub fn gate(write: bool) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let names: Vec<String> = scenario::all()
+    let names: Vec<String> = catalogue::all()
         .into_iter()
         .map(|s| s.name)
         .filter(|n| gated(n))

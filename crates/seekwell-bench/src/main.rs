@@ -7,6 +7,7 @@
 //! prints the CPU time that each simulation takes. `gate` counts instructions per I/O with
 //! callgrind. It fails if a count exceeds the committed count by more than five per cent.
 
+mod catalogue;
 mod flash;
 mod gate;
 mod memory;
@@ -31,7 +32,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["list"] => {
-            for s in scenario::all() {
+            for s in catalogue::all() {
                 println!("{:28} {}", s.name, s.what);
             }
             ExitCode::SUCCESS
@@ -57,7 +58,7 @@ fn stream(name: &str, ios: &str) -> ExitCode {
         eprintln!("stream: `{ios}` is not a number of I/Os");
         return ExitCode::from(2);
     };
-    match scenario::all().into_iter().find(|s| s.name == name) {
+    match catalogue::all().into_iter().find(|s| s.name == name) {
         Some(s) => {
             println!("{}", (s.run)(ios));
             ExitCode::SUCCESS
@@ -100,7 +101,7 @@ fn wall(names: &[&str]) -> ExitCode {
         "{:28} {:>9} {:>9} {:>8} {:>10}",
         "scenario", "best ns", "median ns", "x heap", "M I/O/s"
     );
-    for s in scenario::all() {
+    for s in catalogue::all() {
         if !names.is_empty() && !names.iter().any(|n| s.name.starts_with(n)) {
             continue;
         }

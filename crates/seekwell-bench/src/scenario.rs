@@ -1,4 +1,4 @@
-//! Measured scenarios. Each runs a number of I/Os through a part of the stack. It returns a sum
+//! A measured scenario, and the scenarios of one layer with one device. Each runs a number of I/Os through a part of the stack. It returns a sum
 //! that depends on all I/Os, so that the compiler cannot remove the work.
 
 use rand::Rng;
@@ -158,7 +158,7 @@ pub(crate) fn named(
     }
 }
 
-/// Returns all scenarios.
+/// Returns the scenarios of one layer with one device.
 pub fn all() -> Vec<Scenario> {
     let mut v = vec![
         named(
@@ -203,9 +203,5 @@ pub fn all() -> Vec<Scenario> {
         500_000,
         |ios| hdd(31, ios),
     ));
-    v.extend(crate::pairs::all());
-    v.extend(crate::flash::all());
-    v.extend(crate::sched_cost::all());
-    v.extend(crate::world::all());
     v
 }

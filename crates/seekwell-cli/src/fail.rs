@@ -1,6 +1,7 @@
 //! Failures of commands, each with one message and one exit code.
 
 use seekwell::SpecErrors;
+use seekwell_lab::results::StoreError;
 use seekwell_microscope::CaseError;
 use seekwell_report::style::BAD;
 use std::io::{self, Write};
@@ -133,4 +134,15 @@ pub fn usage(e: &clap::Error) -> ExitCode {
         false => write!(anstream::stdout(), "{text}"),
     };
     ExitCode::from(if e.use_stderr() { 2 } else { 0 })
+}
+
+/// Converts an error of a results folder to the failure of a command.
+pub fn results_failure(e: StoreError) -> Failure {
+    match e {
+        StoreError::Write { path, source, kept } => Failure::Output {
+            what: format!("{}: cannot be written ({kept})", path.display()),
+            source,
+        },
+        other => Failure::Input(other.to_string()),
+    }
 }

@@ -319,7 +319,7 @@ impl Keep {
             true => Folder::resume(dir, e),
             false => Folder::create(dir, e),
         };
-        let folder = folder.map_err(crate::cmd::results::failure)?;
+        let folder = folder.map_err(crate::fail::results_failure)?;
         note(quiet, &format!("results: {}", dir.display()));
         folder.notes().iter().for_each(|n| note(quiet, n));
         let made = BTreeSet::new();
@@ -336,7 +336,7 @@ impl Keep {
         match self {
             Keep::Memory(m) => Ok(done.results(e, m.runs)),
             Keep::Folder(mut kept) => {
-                let failure = crate::cmd::results::failure;
+                let failure = crate::fail::results_failure;
                 let results = done.results(e, kept.folder.completed().map_err(failure)?);
                 if done.finished() {
                     kept.folder.finish(&results).map_err(failure)?;

@@ -14,6 +14,7 @@ mod runs;
 mod setups;
 mod throttles;
 mod traces;
+mod windows;
 
 use clap::Parser;
 use std::process::ExitCode;

@@ -98,7 +98,7 @@ pub fn open_raw(path: &std::path::Path, how: OpenFlags) -> Result<OpenFile, Errn
         // The pages of the device are removed from the page cache, as hdparm does (BLKFLSBUF).
         // Otherwise a second run would read from memory.
         rustix::fs::fdatasync(&fd).map_err(raw)?;
-        crate::sys::drop_clean(&fd)?;
+        drop_clean(&fd)?;
     }
     wrap(fd, how, true)
 }
@@ -154,6 +154,12 @@ fn flags(how: OpenFlags) -> OFlags {
         }
     }
     f
+}
+
+/// Drops a file's clean pages from the page cache. For dirty pages the kernel starts writeback and
+/// does not wait for it.
+pub fn drop_clean(file: impl AsFd) -> Result<(), Errno> {
+    rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed).map_err(raw)
 }
 
 /// Repeats a call that returned EINTR. The signal handlers of Seekwell only set a flag.

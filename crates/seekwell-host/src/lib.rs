@@ -21,6 +21,7 @@ pub mod mapping;
 pub mod place;
 pub mod probe;
 pub mod program;
+pub mod pulse;
 pub mod ring;
 pub mod run;
 pub mod shared;
@@ -30,13 +31,15 @@ pub mod switch;
 pub mod sync;
 pub mod sys;
 pub mod table;
-pub mod tasks;
 pub mod watch;
+pub mod workload;
 
 pub use inforce::{InForce, in_force};
 pub use machine::HostMachine;
 pub use place::{Leftover, PlaceError, leftovers, remove_leftovers};
-pub use run::{HostError, Options, Pulse, Ran, check, run_real, run_script};
+pub use pulse::Pulse;
+pub use run::{HostError, Options, Ran, run_script};
+pub use workload::{check, run_real};
 
 #[cfg(test)]
 mod tests;

@@ -1,13 +1,14 @@
 //! The trait [`Machine`] on the host. Every call is a system call, which completes before its
 //! future returns.
 
+pub mod tasks;
+
 use crate::buffer::{Aligned, Noise};
 use crate::files::{self, OpenFile, checked, raw, retry};
 use crate::place::MARKER;
 use crate::ring::Ring;
 use crate::shared::{Mapping, Shared};
 use crate::stop::NOTICE;
-use crate::tasks;
 use rustix::fs::{AtFlags, FallocateFlags, Mode};
 use rustix::time::{ClockId, clock_gettime};
 use seekwell_core::rng::{Pcg64Mcg, stream};

@@ -1,21 +1,19 @@
-//! Runs a workload on the host, from an empty directory to a result record.
+//! Runs a script on the host, from an empty directory to a result record.
 
 use crate::inforce::in_force;
-use crate::machine::HostMachine;
-use crate::place::{self, PlaceError, Scratch};
+use crate::machine::{HostMachine, tasks};
+use crate::place::{PlaceError, Scratch};
+use crate::pulse::Pulse;
 use crate::shared::Shared;
-use crate::sqlite;
 use crate::stop::{AT_LIMIT, Signals, Stop};
-use crate::tasks;
 use seekwell_core::result::{
     BUILD, DeviceInfo, Early, Record, SCHEMA, SchedulerUsed, Starved, starved,
 };
-use seekwell_workload::{Fail, Mark, Needs, Note, Outcome, Plan};
+use seekwell_workload::{Fail, Outcome};
 use std::future::Future;
-use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use thiserror::Error;
 
@@ -36,37 +34,6 @@ pub struct Options {
     pub pulse: Option<Arc<Pulse>>,
     /// Flag by which the caller stops the run.
     pub stop: Option<Arc<AtomicBool>>,
-}
-
-/// Progress of a run, for observers in other threads.
-#[derive(Debug, Default)]
-pub struct Pulse {
-    operations: AtomicU64,
-    /// Time at which the clock of the workload started. It is empty before.
-    clock: OnceLock<std::time::Instant>,
-}
-
-impl Pulse {
-    /// Returns the number of completed operations.
-    pub fn operations(&self) -> u64 {
-        self.operations.load(Ordering::Relaxed)
-    }
-    /// Returns the time since the clock of the workload started, or `None` before that.
-    pub fn clock(&self) -> Option<Duration> {
-        self.clock.get().map(std::time::Instant::elapsed)
-    }
-    /// Updates the progress from a script's note.
-    pub(crate) fn note(&self, note: &Note) {
-        match note {
-            Note::Op { .. } => {
-                self.operations.fetch_add(1, Ordering::Relaxed);
-            }
-            Note::Mark(_, Mark::ClockStart) => {
-                self.clock.get_or_init(std::time::Instant::now);
-            }
-            _ => {}
-        }
-    }
 }
 
 impl Options {
@@ -153,74 +120,6 @@ pub struct Ran {
     pub stopped: Option<String>,
     /// The signal that stopped the run, if a signal did.
     pub signal: Option<i32>,
-}
-
-/// Checks whether a run can start. It writes nothing.
-pub fn check(plan: &Plan, o: &Options) -> Result<(), HostError> {
-    let name = || plan.name().to_owned();
-    match (plan.needs(), &o.device) {
-        (Needs::Device, None) => return Err(HostError::NoDevice(name())),
-        (Needs::Directory, Some(_)) => {
-            let all = seekwell_workload::workloads();
-            let raw = all.iter().filter(|w| w.needs == Needs::Device);
-            let raw: Vec<&str> = raw.map(|w| w.name).collect();
-            return Err(HostError::NotRaw(name(), raw.join(", ")));
-        }
-        (_, Some(_)) if plan.destroys() => return Err(HostError::Destroys(plan.title())),
-        (_, Some(path)) => readable(path)?,
-        (_, None) => {}
-    }
-    place::usable(&o.dir)?;
-    enough_space(plan, &o.dir)
-}
-
-fn readable(path: &Path) -> Result<(), HostError> {
-    let bad = |source| HostError::Raw {
-        path: path.to_owned(),
-        source,
-    };
-    // The type is checked before the file is opened, because opening a pipe would wait for its
-    // other end.
-    let kind = std::fs::metadata(path).map_err(bad)?.file_type();
-    if !(kind.is_file() || kind.is_block_device()) {
-        return Err(bad(std::io::Error::other(
-            "is neither a block device nor a file",
-        )));
-    }
-    std::fs::File::open(path).map(drop).map_err(bad)
-}
-
-/// Runs a workload.
-pub fn run_real(plan: &Plan, o: &Options) -> Result<Ran, HostError> {
-    check(plan, o)?;
-    let mut ran = match plan.name() {
-        // The SQLite library runs the workload, and not the script that imitates the library.
-        sqlite::WORKLOAD => sqlite::run(plan, o)?,
-        name => {
-            let script = plan.clone();
-            run_script(name, o, move |m| script.run(m))?
-        }
-    };
-    ran.record.params = plan.params();
-    Ok(ran)
-}
-
-/// Checks that there is enough free space, so that the run does not fill the user's disk.
-fn enough_space(plan: &Plan, dir: &Path) -> Result<(), HostError> {
-    let Ok(s) = rustix::fs::statvfs(dir) else {
-        // A missing directory is reported later, when the run creates its own directory.
-        return Ok(());
-    };
-    let (free, need) = (s.f_bavail.saturating_mul(s.f_frsize), plan.space());
-    if free < need {
-        return Err(HostError::Space {
-            dir: dir.to_owned(),
-            free: free / 1_000_000,
-            need: need.div_ceil(1_000_000),
-            name: plan.name().to_owned(),
-        });
-    }
-    Ok(())
 }
 
 /// Runs a script on the calling thread, as the first task. The name of the task is `main`.

@@ -1,24 +1,26 @@
 //! The state that all tasks of a run share.
 
-use crate::files::{Inode, OpenFile, raw};
+use crate::files::{Inode, OpenFile, drop_clean, raw};
 use crate::place::MARKER;
+use crate::pulse::Pulse;
 use crate::ring::Ring;
-use crate::run::Pulse;
 use crate::stop::Stop;
 use crate::sync::Syncs;
-use crate::sys::drop_clean;
 use crate::table::Table;
-use crate::tasks::Started;
 use seekwell_core::{Errno, Instant, Nanos};
-use seekwell_workload::{Clock, Facts, Measures};
+use seekwell_workload::{Clock, Facts, Measures, Outcome};
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 
 pub use crate::mapping::Mapping;
+
+/// A thread that was started and is not joined yet.
+pub type Started = JoinHandle<Outcome>;
 
 /// The state of one run.
 pub struct Shared {

@@ -2,7 +2,7 @@
 
 use crate::files::{OpenFile, raw, retry};
 use seekwell_core::{Class, Errno, IoPrio, Nanos, Stat, SyncRange};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsRawFd;
 
 fn last() -> Errno {
     crate::errno(std::io::Error::last_os_error())
@@ -70,10 +70,4 @@ pub fn stat(s: &rustix::fs::Stat) -> Result<Stat, Errno> {
         ino: s.st_ino,
         mtime: Nanos::ZERO,
     })
-}
-
-/// Drops a file's clean pages from the page cache. For dirty pages the kernel starts writeback and
-/// does not wait for it.
-pub fn drop_clean(file: impl AsFd) -> Result<(), Errno> {
-    rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed).map_err(raw)
 }

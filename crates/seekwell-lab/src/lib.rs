@@ -5,10 +5,11 @@
 //! not depend on schedulers or devices. It takes numbers and returns numbers. The verdict is
 //! "cannot tell" if the data does not support more.
 //!
-//! [`experiment`] describes a comparison, [`conduct`] runs the experiment, and [`results`] holds
-//! and stores the results. [`import`] reads results that were measured elsewhere, and [`analysis`]
-//! draws conclusions. [`diff`] compares two sets of results. [`detail`] collects the details of a
-//! cell for a report, and [`scenes`] selects windows of events for a replay.
+//! [`data`] defines the method, cells and runs of an experiment. [`experiment`] describes a
+//! comparison, [`conduct`] runs the experiment, and [`results`] stores the results. [`import`] reads
+//! results that were measured elsewhere, and [`analysis`] draws conclusions. [`diff`] compares two
+//! sets of results. [`detail`] collects the details of a cell for a report, and [`scenes`] selects
+//! windows of events for a replay. [`fuzz`] checks the readers of results folders.
 //!
 //! [`usual`] lists the defaults. [`arena`] compares a scheduler with all its rivals. [`demo`] shows
 //! well-known behaviours of schedulers, and checks each claim with numbers. [`reproduce`] repeats
@@ -21,10 +22,12 @@ pub mod analysis;
 pub mod arena;
 pub mod conduct;
 pub mod curves;
+pub mod data;
 pub mod demo;
 pub mod detail;
 pub mod diff;
 pub mod experiment;
+pub mod fuzz;
 pub mod host;
 pub mod import;
 pub mod referee;

@@ -6,6 +6,7 @@
 
 mod figures;
 
+use crate::throttle::{setting, share};
 use seekwell_core::prose::in_prose;
 use seekwell_lab::analysis::{Analysis, Group, Score, Switch, percent, round, size, span};
 use seekwell_lab::results::{Results, Treatment};
@@ -414,7 +415,26 @@ pub fn advice(results: &Results, analysis: &Analysis, group: &Group) -> Advice {
                 "There are too few runs, or no run of one scheduler, to decide.".to_owned();
         }
     }
-    crate::throttle::with_throttle(results, analysis, group, a)
+    with_throttling(results, analysis, group, a)
+}
+
+/// Adds the effect of the throttling to a recommendation.
+fn with_throttling(
+    results: &Results,
+    analysis: &Analysis,
+    group: &Group,
+    mut advice: Advice,
+) -> Advice {
+    if let Some(picked) = &advice.scheduler {
+        advice.headline = advice.headline.replace(picked.as_str(), &setting(picked));
+    }
+    if let Some(share) = share(results, analysis, group) {
+        if share.throttle && advice.decision == "keep" && !group.level {
+            advice.headline += "; its lead is due to the throttle";
+        }
+        advice.throttling = share.text;
+    }
+    advice
 }
 
 /// Returns the recommendation for each group of cells.

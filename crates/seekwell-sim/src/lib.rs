@@ -1,22 +1,23 @@
 //! Simulation in virtual time.
 //!
-//! This crate combines schedulers, layers and device models in simulated time. The module `spec`
-//! turns text into runs. `replay` replays recorded traces. `procs` runs small processes in a closed
-//! loop. `world` runs workload scripts on the modelled kernel. `compare` makes many runs in
-//! parallel. Results depend only on the seed, not on the number of threads.
+//! This crate combines schedulers, layers and device models in simulated time. The module
+//! `notation` parses what users type, and `spec` checks and runs specifications. `replay` replays
+//! recorded traces. `procs` runs small processes in a closed loop. `world` runs workload scripts on
+//! the modelled kernel. `compare` makes many runs in parallel. Results depend only on the seed, not
+//! on the number of threads.
 
 pub mod compare;
 pub mod drive;
 pub mod fuzz;
 pub mod limits;
 mod meter;
+pub mod notation;
 pub mod procs;
 pub mod recording;
 pub mod replay;
 pub mod setup;
 pub mod spec;
 mod told;
-mod tree;
 pub mod world;
 
 pub use drive::{Progress, RunError, Source, Submission, drive};

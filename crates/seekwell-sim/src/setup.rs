@@ -1,13 +1,15 @@
 //! The setup of a run: device, scheduler, tunables, kernel tick and seed. It is checked before the
 //! run.
 
+pub(crate) mod tree;
+
 use crate::limits::{largest_request, list_entries, max_sectors_kb, segments};
-use crate::spec::{QueueSpec, SchedulerSpec, SpecErrors, check, scheduler};
-use crate::tree::{self, Top};
+use crate::notation::{queue, scheduler};
 use seekwell_block::host::MqDriver;
 use seekwell_block::mq::MqQueue;
 use seekwell_block::{HostDriver, LegacyOptions, LegacyQueue, QueueStats};
 use seekwell_core::result::{BUILD, DeviceInfo, QueueUsed, Record, SCHEMA, SchedulerUsed};
+use seekwell_core::spec::{QueueSpec, SchedulerSpec, SpecErrors};
 use seekwell_core::{
     Bio, BioDone, BioSink, Control, Device, DeviceFacts, DeviceStats, Era, Instant, MemberKind,
     Nanos, SchedulerWork, Sector, Sectors, Snapshot, Tap, TickClock,
@@ -17,6 +19,7 @@ use seekwell_sched::{
     Cx, Layer, QueueFacts, Scheduler, SchedulerInfo, StoreError, WBT_LAT_USEC, costs,
 };
 use thiserror::Error;
+use tree::Top;
 
 /// The setup of one device with one scheduler.
 #[derive(Clone, Debug)]
@@ -129,7 +132,7 @@ impl Setup {
             max_segments: self.max_segments,
             nomerges: self.nomerges,
         };
-        errors.take("", check::queue(&queue));
+        errors.take("", queue::queue(&queue));
         let asked = SchedulerSpec {
             name: self.scheduler.clone(),
             version: None,

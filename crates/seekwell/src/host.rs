@@ -7,8 +7,8 @@
 //!
 //! Not supported: background programs, and events, which `seekwell record` gets from the kernel.
 
-use crate::many::Cancel;
-use crate::one::{Error, Hooks, Progress, panic_message};
+use crate::cancel::Cancel;
+use crate::hooks::{Error, Hooks, Progress, panic_message};
 use seekwell_core::result::Record;
 use seekwell_core::spec::{QueueSpec, RunSpec, SPEC_VERSION, SpecErrors, WorkloadSpec};
 use seekwell_host::{Options, Pulse};

@@ -31,14 +31,18 @@
 //!
 //! Statistics and reports are not part of this crate.
 
+mod cancel;
+mod hooks;
 mod host;
 mod many;
 mod one;
 mod sequence;
 
+pub use cancel::Cancel;
+pub use hooks::{Error, Hooks, Progress};
 pub use host::IN_FORCE;
-pub use many::{Cancel, Many, Traces, run_all, run_each};
-pub use one::{Error, Hooks, Progress, run};
+pub use many::{Many, Traces, run_all, run_each};
+pub use one::run;
 pub use sequence::{Between, Sequence, run_sequence};
 
 pub use seekwell_core::result::Record;

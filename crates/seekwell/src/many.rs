@@ -1,38 +1,15 @@
 //! Executes many independent runs in parallel.
 
-use crate::one::{Error, Hooks, Progress, run};
+use crate::cancel::Cancel;
+use crate::hooks::{Error, Hooks, Progress};
+use crate::one::run;
 use seekwell_core::result::Record;
 use seekwell_core::spec::{RunSpec, Substrate, WorkloadSpec};
 use seekwell_sim::spec::known_trace;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
-
-/// A token that cancels runs. It can be set from any thread or signal handler, and cannot be reset.
-/// Clones share their state and are cheap.
-#[derive(Clone, Debug, Default)]
-pub struct Cancel(Arc<AtomicBool>);
-
-impl Cancel {
-    /// Returns a token that is not set.
-    pub fn new() -> Self {
-        Cancel::default()
-    }
-    /// Ends all runs that use the token. Their records contain what was measured until then. No
-    /// other runs are started.
-    pub fn set(&self) {
-        self.0.store(true, Ordering::Release);
-    }
-    /// Returns whether the token is set.
-    pub fn is_set(&self) -> bool {
-        self.0.load(Ordering::Acquire)
-    }
-    /// Returns the flag that all clones share.
-    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.0)
-    }
-}
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError, mpsc};
 
 /// Receives the index and the progress of a run, in the thread of that run.
 type Told<'a> = &'a (dyn Fn(usize, Progress) + Sync);

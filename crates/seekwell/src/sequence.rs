@@ -1,7 +1,8 @@
 //! Executes several runs one after the other on the same drive.
 
-use crate::many::Cancel;
-use crate::one::{Error, Hooks, guarded};
+use crate::cancel::Cancel;
+use crate::hooks::{Error, Hooks};
+use crate::one::guarded;
 use seekwell_core::result::Record;
 use seekwell_core::spec::RunSpec;
 use seekwell_sim::spec::Carrier;

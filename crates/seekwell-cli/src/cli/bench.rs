@@ -144,7 +144,7 @@ pub struct EventArgs {
     ///
     /// FROM and LENGTH are times on the workload's clock (10s,2s; 0,500ms) [default of --events:
     /// the whole run; of --report: around the longest operation].
-    #[arg(long, value_name = "FROM,LENGTH", value_parser = crate::events::window, help_heading = RESULTS,
+    #[arg(long, value_name = "FROM,LENGTH", value_parser = crate::windows::window, help_heading = RESULTS,
         hide_short_help = true)]
     pub window: Option<seekwell::Window>,
 }

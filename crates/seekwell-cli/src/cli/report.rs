@@ -26,7 +26,7 @@ pub struct Report {
     pub details: bool,
     /// Time window for the event replay: FROM..TO on the workload's clock (10s..12s) [default:
     /// around the longest operation]
-    #[arg(long, value_name = "FROM..TO", value_parser = crate::events::span,
+    #[arg(long, value_name = "FROM..TO", value_parser = crate::windows::span,
         conflicts_with = "no_events")]
     pub events: Option<seekwell::Window>,
     /// Omit the event replay, so that no run is repeated for its events

@@ -4,22 +4,13 @@ use crate::cli::Results;
 use crate::fail::Failure;
 use crate::out::Out;
 use seekwell_core::foreign::plain;
-use seekwell_lab::results::{Listed, State, StoreError, list};
+use seekwell_lab::results::{Listed, State, list};
 use seekwell_report::style::{BAD, DIM, GOOD, WARN};
 use seekwell_report::table::{Align, Cell, Table, painted};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// Converts an error of a results folder to the failure of a command.
-pub fn failure(e: StoreError) -> Failure {
-    match e {
-        StoreError::Write { path, source, kept } => Failure::Output {
-            what: format!("{}: cannot be written ({kept})", path.display()),
-            source,
-        },
-        other => Failure::Input(other.to_string()),
-    }
-}
+pub use crate::fail::results_failure as failure;
 
 fn state(of: &Listed) -> Cell {
     match &of.state {

@@ -4,8 +4,8 @@
 use super::group::takes_processes;
 use super::recipe::{Cache, Recipe, expand};
 use super::{ProgramError, metric};
+use crate::files::drop_clean;
 use crate::place::{self, Scratch};
-use crate::sys::drop_clean;
 use seekwell_core::result::{BUILD, Direction, Metric, Record, SCHEMA};
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -3,7 +3,7 @@
 use super::comparison::{AtLimit, Comparison, Exact, Judge};
 use super::{CellAnalysis, Check, Longer, Secondary, Side, better};
 use crate::conduct::{fingerprint, stopping};
-use crate::results::{Cell, CellEnd, Method, MetricInfo, Outcome, Results, Run, StopRule, Summary};
+use crate::data::{Cell, CellEnd, Method, MetricInfo, Outcome, Results, Run, StopRule, Summary};
 use crate::stats::{
     self, Better, Paired, Until, anytime_multiplier, paired, stored, t_quantile, t_tail2,
 };

@@ -1,6 +1,6 @@
 //! The comparison of two treatments in a cell: effect, confidence interval, tests, verdict.
 
-use crate::results::MetricInfo;
+use crate::data::MetricInfo;
 use crate::stats::{self, Better, Paired, Scale, Verdict, VerdictInput, stored};
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! Signs of noise in a cell. They are shown next to the verdicts and never remove data.
 
 use super::CellAnalysis;
-use crate::results::{Results, Run};
+use crate::data::{Results, Run};
 use crate::stats::{self, Followed};
 use seekwell_core::result::Starved;
 use serde::{Deserialize, Serialize};
@@ -254,7 +254,7 @@ fn failures(cell: &CellAnalysis, results: &Results, flags: &mut Vec<Flag>) {
                 && r.key.block as usize == block
         };
         let run = results.runs.iter().find(of);
-        run.is_some_and(|r| matches!(r.outcome, crate::results::Outcome::Failed(_)))
+        run.is_some_and(|r| matches!(r.outcome, crate::data::Outcome::Failed(_)))
     };
     for side in cell.sides.iter().filter(|s| s.failed > 0) {
         let (mut own, mut its) = (0_u64, 0_u64);

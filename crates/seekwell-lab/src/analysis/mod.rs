@@ -24,7 +24,7 @@ pub use overview::{Group, Score};
 pub use weights::{Switch, Weights};
 pub use words::{effect, half_width, may_still_happen, percent, round, size, span};
 
-use crate::results::{Cell, CellEnd, Method, MetricInfo, Results, WarmUp};
+use crate::data::{Cell, CellEnd, Method, MetricInfo, Results, WarmUp};
 use crate::stats::{self, Better};
 use serde::{Deserialize, Serialize};
 

@@ -4,7 +4,7 @@
 use super::weights::{self, Switch, Weights};
 use super::words::{half_width, percent, size, span};
 use super::{Analysis, CellAnalysis, Check, Comparison, Side};
-use crate::results::Results;
+use crate::data::Results;
 use crate::stats::{self, Against, Combined, Decision, Part, combine, stored};
 use seekwell_core::prose::all_in_prose;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,5 @@
 use super::*;
-use crate::results::{About, Cell, Outcome, Run, RunKey, Summary, Treatment, Value};
+use crate::data::{About, Cell, Outcome, Run, RunKey, Summary, Treatment, Value};
 use crate::stats::Verdict;
 
 fn metric(higher: bool) -> MetricInfo {

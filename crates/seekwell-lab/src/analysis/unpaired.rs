@@ -12,7 +12,7 @@
 //! error by half a unit of its last digit ([`Comparison::p_rounded`]).
 
 use super::comparison::{Comparison, Test};
-use crate::results::{MetricInfo, Summary};
+use crate::data::{MetricInfo, Summary};
 use crate::stats::{self, describe, satterthwaite, stored, t_tail2};
 
 impl Comparison {

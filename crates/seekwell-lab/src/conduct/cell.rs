@@ -4,8 +4,8 @@
 //! A look at the results uses only the runs of complete blocks. So the number of threads and
 //! interruptions of the experiment do not change which runs are made.
 
-use super::measured::{DURATION, fingerprint};
-use crate::results::{CellEnd, Method, MetricInfo, Outcome, Pace, Run, StopRule, WarmUp};
+use super::measured::fingerprint;
+use crate::data::{CellEnd, DURATION, Method, MetricInfo, Outcome, Pace, Run, StopRule, WarmUp};
 use crate::stats::{self, Better, Stopping, Until, anytime_multiplier};
 
 /// Number of blocks after which a cell uses no randomness if all its runs are bit-identical.

@@ -5,15 +5,12 @@
 //! duration. Otherwise it is the mean latency of the main kind of operation. The latency of bios is
 //! used only if there is no program.
 
-use crate::results::{MetricInfo, Run, Value};
+use crate::data::{DURATION, MetricInfo, Run, Value};
 use seekwell_core::result::{Latency, Metric, Operation, Record};
 use std::sync::Arc;
 
 /// Smallest number of operations for a p99. Ten of a thousand operations are beyond it.
 const P99_LEAST: u64 = 1_000;
-
-/// Name of the metric "time for the same work".
-pub const DURATION: &str = "duration";
 
 fn value(name: impl Into<String>, unit: &str, higher: bool, value: f64, n: u64) -> Value {
     Value {

@@ -20,17 +20,18 @@ mod queue;
 mod runner;
 mod store;
 
+pub use crate::data::DURATION;
 pub use cell::{EXACT_BLOCKS, stopping};
-pub use measured::{DURATION, fingerprint, kind_of, values, work_is_given};
+pub use measured::{fingerprint, kind_of, values, work_is_given};
 pub use plan::{Plan, PlannedWarmUp, Trial, plan, trial};
 pub use runner::{Measured, NoRun, Runner, Simulated, ended};
 pub use store::{Memory, Store, StoreError};
 
-use crate::experiment::Experiment;
-use crate::results::{
+use crate::data::{
     CellEnd, Ended, Interned, Method, MetricInfo, Order, Outcome, Results, Run, RunKey, StopRule,
     settle,
 };
+use crate::experiment::Experiment;
 use cell::{Next, State};
 use queue::{Queue, Turn};
 use seekwell::{Cancel, Progress, Record, RunSpec};

@@ -2,8 +2,8 @@
 //! effect that the experiment can detect.
 
 use super::{Job, NoRun, Runner};
+use crate::data::{Method, Order, Paced, RunKey, SECONDS_MIN, StopRule};
 use crate::experiment::{Experiment, Primary};
-use crate::results::{Method, Order, Paced, RunKey, SECONDS_MIN, StopRule};
 use crate::stats;
 use seekwell::{Cancel, Progress, RunSpec};
 use seekwell_core::NSEC_PER_SEC;

@@ -1,8 +1,8 @@
 //! The interface for making runs. The simulator, real hosts and tests implement it.
 
 use super::{Job, values};
+use crate::data::{Outcome, Pace, Run, Value, throttled_usec};
 use crate::experiment::Experiment;
-use crate::results::{Outcome, Pace, Run, Value, throttled_usec};
 use seekwell::{Cancel, Error, Hooks, Progress, Record, RunSpec};
 use seekwell_core::result::Starved;
 

@@ -1,6 +1,6 @@
 //! Where finished runs are stored.
 
-use crate::results::{Ended, Run};
+use crate::data::{Ended, Run};
 use thiserror::Error;
 
 /// The error of a store that cannot read or keep a run.

@@ -1,6 +1,6 @@
 //! An experiment as the user requests it: a list of levels for each factor.
 
-use crate::results::Method;
+use crate::data::Method;
 use seekwell::words::{TypedMachine, TypedScheduler};
 use seekwell::{BackgroundSpec, DeviceSpec, QueueSpec, SchedulerSpec, WorkloadSpec};
 use std::collections::BTreeMap;

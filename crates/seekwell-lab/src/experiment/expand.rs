@@ -10,7 +10,7 @@ mod cells;
 use super::design::{Design, Level};
 use super::fault::{Faults, Place};
 use super::{Experiment, labels};
-use crate::results::{About, Method};
+use crate::data::{About, Method};
 use cells::Factors;
 use seekwell::words::TypedMachine;
 use seekwell::{QueueSpec, RunSpec};

@@ -29,7 +29,7 @@ pub use reference::kernels_choice;
 pub use schema::schema;
 pub use template::{Start, template};
 
-use crate::results::{About, Cell, Treatment};
+use crate::data::{About, Cell, Treatment};
 use seekwell::RunSpec;
 
 /// An experiment that is expanded and checked, so it contains no faults.

@@ -1,7 +1,7 @@
 //! The deciding metrics. A deciding metric is a metric of the workload, the latency of one of its
 //! operations, or a measurement of the block layer.
 
-use crate::results::{MetricInfo, PaceOf, Paced, Value};
+use crate::data::{MetricInfo, PaceOf, Paced, Value};
 use seekwell::{SpecErrors, WorkloadSpec};
 use seekwell_core::NSEC_PER_SEC;
 use seekwell_core::result::{Latency, Metric, Record};

@@ -6,7 +6,7 @@ use super::Experiment;
 use super::design::{Design, Level, Pick, Work};
 use super::labels;
 use super::read::{ORDERS, STOPS, complement};
-use crate::results::Method;
+use crate::data::Method;
 use seekwell::words::{self, TypedMachine};
 use seekwell::{BackgroundSpec, DeviceSpec, Fit, QueueSpec, SchedulerSpec, Stream, WorkloadSpec};
 use seekwell_sim::spec::workload::checked;

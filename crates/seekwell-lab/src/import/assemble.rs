@@ -4,7 +4,7 @@ use super::harvest::{From, Harvest, Item, Of, short};
 use super::input::base;
 use super::names::{self, NameFrom, Named};
 use super::{ImportError, Options, Place};
-use crate::results::{
+use crate::data::{
     About, Cell, CellEnd, Interned, Method, MetricInfo, Outcome, Results, Run, RunKey, Summary,
     Treatment,
 };

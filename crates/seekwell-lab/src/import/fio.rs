@@ -8,7 +8,7 @@
 use super::harvest::{Harvest, HarvestRun, Of, measured, metric, short, value};
 use super::json::{first, mentions, text};
 use super::{Format, ImportError, Input, NameFrom, Place};
-use crate::results::{Outcome, Value as Measured};
+use crate::data::{Outcome, Value as Measured};
 use serde_json::Value;
 use std::collections::BTreeMap;
 

@@ -6,7 +6,7 @@
 
 use super::{Input, Options, find_format, import};
 use crate::analysis::analyse;
-use crate::results::Results;
+use crate::data::Results;
 
 /// Reads `bytes` as the format with this name, or detects the format for `None`. Panics if the
 /// results violate a property.

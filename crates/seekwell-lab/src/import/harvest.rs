@@ -1,7 +1,7 @@
 //! The data that format readers extract: runs and published means, with the names from the files.
 
 use super::{Format, ImportError, NameFrom, Place};
-use crate::results::{MetricInfo, Outcome, Value};
+use crate::data::{MetricInfo, Outcome, Value};
 
 /// Largest number of runs and means in one import.
 const FIGURES_MAX: usize = 1_000_000;

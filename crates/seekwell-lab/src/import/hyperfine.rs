@@ -4,7 +4,7 @@ use super::harvest::{Harvest, HarvestRun, Of, measured, metric, short, value};
 use super::json::{first, mentions, text};
 use super::names::known;
 use super::{Format, ImportError, Input, NameFrom, Place};
-use crate::results::Outcome;
+use crate::data::Outcome;
 use serde_json::Value;
 
 pub const FORMAT: Format = Format {

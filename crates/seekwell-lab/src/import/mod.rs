@@ -1,4 +1,4 @@
-//! Imports results of other tools as [`crate::results::Results`]. Nothing in a file is executed,
+//! Imports results of other tools as [`crate::data::Results`]. Nothing in a file is executed,
 //! and all values are checked against bounds.
 //!
 //! Each format has a file in this module and an entry in [`formats`]. An import has three steps:
@@ -38,7 +38,7 @@ pub use fuzz::fuzz_one;
 pub use input::Input;
 pub use names::NameFrom;
 
-use crate::results::Results;
+use crate::data::Results;
 use harvest::Harvest;
 use seekwell_core::suggest;
 

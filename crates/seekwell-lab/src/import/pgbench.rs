@@ -6,7 +6,7 @@
 
 use super::harvest::{Harvest, HarvestRun, Number, Of, metric, number, short, value};
 use super::{Format, ImportError, Input, NameFrom, Place};
-use crate::results::Outcome;
+use crate::data::Outcome;
 
 pub const FORMAT: Format = Format {
     name: "pgbench",

@@ -7,7 +7,7 @@ use super::harvest::{
     Harvest, HarvestFigure, HarvestRun, Number, Of, better_by_words, metric, number, short, value,
 };
 use super::{Format, ImportError, Input, NameFrom, Place};
-use crate::results::{MetricInfo, Outcome};
+use crate::data::{MetricInfo, Outcome};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub const FORMAT: Format = Format {

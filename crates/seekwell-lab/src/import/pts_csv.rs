@@ -6,7 +6,7 @@ use super::harvest::{Harvest, Of, short};
 use super::pts_names::{metric_of, test_of};
 use super::pts_xml::figures;
 use super::{Format, ImportError, Input, NameFrom, Place};
-use crate::results::MetricInfo;
+use crate::data::MetricInfo;
 
 pub const FORMAT: Format = Format {
     name: "openbenchmarking-csv",

@@ -1,7 +1,7 @@
 //! Parts that all Phoronix Test Suite formats have in common: directions, test names and hardware.
 
 use super::harvest::{Harvest, better_by_words, metric, short};
-use crate::results::MetricInfo;
+use crate::data::MetricInfo;
 
 /// Returns whether higher is better, from `HIB`, `LIB` or, for an empty text, from the unit.
 pub fn direction(proportion: &str, scale: &str, harvest: &mut Harvest) -> bool {

@@ -267,7 +267,7 @@ fn read(inputs: &[Input], harvest: &mut Harvest) -> Result<(), ImportError> {
 /// Adds the values of one bar of a chart.
 pub(super) fn figures(
     of: Of,
-    metric: &crate::results::MetricInfo,
+    metric: &crate::data::MetricInfo,
     shown: &str,
     raw: &[&str],
     harvest: &mut Harvest,
@@ -320,7 +320,7 @@ pub(super) fn figures(
 fn entry_of(
     entry: &Fields,
     of: Of,
-    metric: &crate::results::MetricInfo,
+    metric: &crate::data::MetricInfo,
     harvest: &mut Harvest,
 ) -> Result<(), ImportError> {
     let raw = get(entry, "RawString");

@@ -3,7 +3,7 @@
 
 use super::harvest::{Harvest, HarvestRun, Number, Of, metric, number, short, value};
 use super::{Format, ImportError, Input, NameFrom, Place};
-use crate::results::{MetricInfo, Outcome};
+use crate::data::{MetricInfo, Outcome};
 
 pub const FORMAT: Format = Format {
     name: "sysbench",

@@ -10,10 +10,9 @@ use super::entry::Entry;
 use super::environment::Environment;
 use super::hlog;
 use super::journal::{self, Journal, Refused};
-use super::pace;
 use super::plan::{Finished, Plan, Stored, in_range, own, read_json};
 use super::reading;
-use super::{Ended, Results, Run, RunKey, StoreError};
+use super::{Ended, Results, Run, RunKey, StoreError, settle};
 use crate::conduct::{self, Store};
 use crate::experiment::Experiment;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -392,7 +391,7 @@ fn so_far(plan: &Plan, runs: Vec<Run>) -> Results {
         runs,
         summaries: Vec::new(),
     };
-    pace::settle(&mut results);
+    settle(&mut results);
     results
 }
 

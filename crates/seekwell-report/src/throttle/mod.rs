@@ -1,7 +1,6 @@
 //! Writeback throttling in reports: its active value under each scheduler, and whether the
 //! scheduler or the throttling causes a lead.
 
-use crate::advice::Advice;
 use crate::compare::PROSE;
 use crate::table::wrap;
 use seekwell_core::prose::in_prose;
@@ -160,16 +159,16 @@ fn against(times: f64, margin: f64) -> String {
 }
 
 /// The cause of a lead.
-struct Share {
+pub(crate) struct Share {
     /// The cause in a sentence.
-    text: String,
+    pub(crate) text: String,
     /// Whether the throttling alone is the cause.
-    throttle: bool,
+    pub(crate) throttle: bool,
 }
 
 /// Compares the leading treatment with the same scheduler under the other throttling, and with the
 /// best other scheduler under the same throttling.
-fn share(results: &Results, analysis: &Analysis, group: &Group) -> Option<Share> {
+pub(crate) fn share(results: &Results, analysis: &Analysis, group: &Group) -> Option<Share> {
     let margin = analysis.method.margin;
     let all = variants(results, analysis, group);
     let lead = match group.decision.as_str() {
@@ -208,32 +207,13 @@ fn share(results: &Results, analysis: &Analysis, group: &Group) -> Option<Share>
 }
 
 /// Describes a label as a setting, for example "bfq with wbt_lat_usec=75001".
-fn setting(label: &str) -> String {
+pub(crate) fn setting(label: &str) -> String {
     match label.split_once(':') {
         Some((name, set)) if set.contains(WBT_LAT_USEC.name) => {
             format!("{name} with {}", set.replace(':', ", "))
         }
         _ => label.to_owned(),
     }
-}
-
-/// Adds the effect of the throttling to a recommendation.
-pub(crate) fn with_throttle(
-    results: &Results,
-    analysis: &Analysis,
-    group: &Group,
-    mut advice: Advice,
-) -> Advice {
-    if let Some(picked) = &advice.scheduler {
-        advice.headline = advice.headline.replace(picked.as_str(), &setting(picked));
-    }
-    if let Some(share) = share(results, analysis, group) {
-        if share.throttle && advice.decision == "keep" && !group.level {
-            advice.headline += "; its lead is due to the throttle";
-        }
-        advice.throttling = share.text;
-    }
-    advice
 }
 
 #[cfg(test)]

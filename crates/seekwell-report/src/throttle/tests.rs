@@ -1,5 +1,5 @@
 use super::*;
-use crate::advice::all;
+use crate::advice::{Advice, all};
 use seekwell_lab::analysis::analyse;
 use seekwell_lab::results::{About, Cell, Method, MetricInfo, Run, RunKey, Throttled, Value};
 use std::sync::Arc;

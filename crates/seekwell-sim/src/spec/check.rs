@@ -1,35 +1,12 @@
 //! Reports all faults of a specification together, and fills in all defaults.
 
-use super::{
-    BackgroundSpec, MachineSpec, QueueSpec, RunSpec, SpecErrors, Substrate, WorkloadSpec, cgroup,
-    machine, read_ahead, run, scheduler, words, workload,
-};
+use super::{BackgroundSpec, MachineSpec, RunSpec, SpecErrors, Substrate, WorkloadSpec, run};
+use crate::notation::{cgroup, machine, read_ahead, scheduler, words, workload};
 use seekwell_core::Era;
 use seekwell_core::spec::{MAX_BACKGROUND, MAX_LIMIT_S, SPEC_VERSION};
 use seekwell_device::{describe, files_of, with_files};
 
-/// Checks that the queue settings are within their ranges.
-///
-/// # Errors
-/// Returns all settings that are out of range.
-pub fn queue(q: &QueueSpec) -> Result<(), SpecErrors> {
-    let mut errors = SpecErrors::default();
-    let some = |n: Option<u32>| n.map(u64::from);
-    for (name, value, min, max) in [
-        ("hz", Some(q.hz.into()), 24, 10_000),
-        ("nr_requests", some(q.nr_requests), 4, 10_240),
-        ("depth", some(q.depth), 1, 65_536),
-        ("max_sectors_kb", some(q.max_sectors_kb), 4, 32_767),
-        ("max_segments", some(q.max_segments), 1, 65_535),
-        ("nomerges", Some(q.nomerges.into()), 0, 2),
-    ] {
-        if let Some(value) = value.filter(|v| !(min..=max).contains(v)) {
-            let what = format!("{name} {value} is outside {min}..={max}");
-            errors.push(name, what);
-        }
-    }
-    errors.or(())
-}
+pub use crate::notation::queue::queue;
 
 /// Returns the same run with all defaults filled in. Equal runs then have equal bytes and equal
 /// hashes.

@@ -1,11 +1,9 @@
 //! Runs a specification in virtual time.
 
-use super::workload::STREAM;
-use super::{
-    BackgroundSpec, Fit, RunSpec, SpecErrors, WorkloadSpec, cgroup, checked, machine, scheduler,
-    workload,
-};
+use super::{BackgroundSpec, Fit, RunSpec, SpecErrors, WorkloadSpec, checked};
 use crate::drive::Progress;
+use crate::notation::workload::STREAM;
+use crate::notation::{cgroup, machine, scheduler, workload};
 use crate::replay::{ReplayError, ReplayOptions, replay_watched};
 use crate::setup::Setup;
 use crate::world::{Beside, Drive, Neighbour, Watch, WorldError, WorldSetup, run_beside};

@@ -2,7 +2,7 @@
 //! that lists its name, or else in the cgroup of its parent.
 
 use super::exec::World;
-use crate::spec::cgroup::Cgroup;
+use crate::notation::cgroup::Cgroup;
 use seekwell_core::{CgroupId, Control, IoMaxLimits};
 
 /// A cgroup of the machine.

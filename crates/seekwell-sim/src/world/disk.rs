@@ -2,8 +2,7 @@
 //! the modelled drive. The drive can be used for several runs.
 
 use crate::meter::{Meter, Out};
-use crate::setup::{Queue, Setup, SetupError};
-use crate::tree;
+use crate::setup::{Queue, Setup, SetupError, tree};
 use seekwell_block::QueueStats;
 use seekwell_core::result::{Direction, Record};
 use seekwell_core::{

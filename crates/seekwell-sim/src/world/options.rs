@@ -1,9 +1,11 @@
 //! The parts of a simulated world: the setup below, and the modelled machine above.
 
 use super::programs::Neighbour;
+use crate::notation::read_ahead::pages as read_ahead_pages;
+use crate::notation::{cgroup, machine};
 use crate::setup::{Setup, SetupError};
-use crate::spec::{MachineSpec, SpecErrors, cgroup, machine, read_ahead_pages};
 use seekwell_core::Nanos;
+use seekwell_core::spec::{MachineSpec, SpecErrors};
 use seekwell_stack::Config;
 
 /// The setup of the block layer and the device, and the machine above them.

@@ -1,10 +1,10 @@
 //! Builds the cells with their runs, and finds faults in combinations of two factors.
 
 use super::{Places, at};
+use crate::data::{Cell, Treatment};
 use crate::experiment::design::{Design, Labels, Work};
 use crate::experiment::fault::Faults;
 use crate::experiment::{CellPlan, Deciding, Pick, Primary, reference};
-use crate::results::{Cell, Treatment};
 use seekwell::{MachineSpec, RunSpec, SpecErrors, WorkloadSpec, aligned, checked, words};
 use seekwell_workload::params::time_text;
 use std::collections::{BTreeMap, BTreeSet};

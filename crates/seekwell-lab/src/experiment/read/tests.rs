@@ -1,5 +1,5 @@
 use super::*;
-use crate::results::{Order, StopRule};
+use crate::data::{Order, StopRule};
 use seekwell::WorkloadSpec;
 
 fn read(text: &str) -> Experiment {

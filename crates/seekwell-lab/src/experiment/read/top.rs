@@ -2,10 +2,10 @@
 
 use super::Reader;
 use super::value::{Switch, kind};
+use crate::data::{Order, StopRule};
 use crate::experiment::design::Pick;
 use crate::experiment::expand::REPEATS_MAX;
 use crate::experiment::fault::Place;
-use crate::results::{Order, StopRule};
 use seekwell::words;
 use seekwell_core::foreign;
 use toml::Spanned;

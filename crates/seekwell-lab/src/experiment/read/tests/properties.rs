@@ -1,8 +1,8 @@
 //! Tests that a written design reads back as the same design, and that no text crashes the reader.
 
 use super::*;
+use crate::data::Method;
 use crate::experiment::{Level, Pick};
-use crate::results::Method;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 use seekwell::QueueSpec;

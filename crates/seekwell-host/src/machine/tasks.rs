@@ -1,6 +1,6 @@
 //! A task is a thread that drives its own future.
 
-use crate::machine::HostMachine;
+use super::HostMachine;
 use crate::shared::Shared;
 use crate::sys::{set_ioprio, set_nice};
 use seekwell_core::{Class, Errno};
@@ -10,10 +10,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
-use std::thread::JoinHandle;
-
-/// A thread that was started and is not joined yet.
-pub type Started = JoinHandle<Outcome>;
 
 /// Runs a future that waits only in system calls.
 pub fn block_on<T>(future: impl Future<Output = Outcome<T>>) -> Outcome<T> {

@@ -17,7 +17,7 @@ pub fn device(text: &str) -> Result<DeviceSpec, SpecErrors> {
     })
 }
 
-pub(super) fn fault(e: &DeviceError) -> SpecErrors {
+pub(crate) fn fault(e: &DeviceError) -> SpecErrors {
     SpecErrors::single("", e.to_string())
 }
 

@@ -5,10 +5,12 @@
 //! none, it is the scheduler of the setup. The scheduler under test therefore runs on the members
 //! of an array, or in the guest's own queue.
 
-use crate::setup::{Queue, Setup, SetupError};
-use crate::spec::{SpecErrors, optimal_bytes, scheduler};
+use super::{Queue, Setup, SetupError};
+use crate::notation::read_ahead::optimal_bytes;
+use crate::notation::scheduler;
 use seekwell_block::raid::{BitmapOptions, ParityOptions, ReadPolicy, RemapOptions};
 use seekwell_block::{Linear, Mirror, Parity, QueueStats, Remapped, Stripe, VirtualDisk};
+use seekwell_core::spec::SpecErrors;
 use seekwell_core::{
     Bio, BioDone, BioSink, Control, Device, DeviceFacts, DeviceStats, Instant, SchedulerWork,
     Sector, Snapshot, Tap, TaskId,

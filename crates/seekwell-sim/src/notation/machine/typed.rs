@@ -3,7 +3,7 @@
 use super::{
     FILE_SYSTEMS, JOURNAL_MODES, MECHANISMS, MachineSpec, PAGE_KB, PHASES, PLACEMENTS, era, named,
 };
-use crate::spec::{SpecErrors, cgroup, unknown_word};
+use crate::notation::{SpecErrors, cgroup, unknown_word};
 use seekwell_core::once::Once;
 use seekwell_core::spec::{
     CPU_PERMILLE, MAX_AGED_RUN_BLOCKS, MAX_CENTISECS, MAX_COMMIT_S, MAX_LIMIT_S, MAX_MEMORY_BYTES,
@@ -170,7 +170,7 @@ const NOT_MODELLED: &[&str] = &[
 ];
 
 /// Parses `4096`, `16k`, `512M`, `2G`.
-pub(in crate::spec) fn bytes(text: &str) -> Option<u64> {
+pub(in crate::notation) fn bytes(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let shift = match &text[digits.len()..] {
         "" => 0,

@@ -65,7 +65,7 @@ pub(super) mod one {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::Value;
+    use crate::data::Value;
 
     #[test]
     fn what_is_alike_is_one_and_what_differs_in_anything_is_not() {
