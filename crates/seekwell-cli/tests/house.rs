@@ -474,14 +474,21 @@ const ROOMED: &[(&str, &str, &str)] = &[("seekwell-stack", "World", "w")];
 
 /// Further crates whose rooms may only use those below them. Their rooms share no type.
 const LAYERED: &[&str] = &[
+    "seekwell",
+    "seekwell-bench",
     "seekwell-block",
     "seekwell-calibrate",
+    "seekwell-cli",
     "seekwell-core",
     "seekwell-device",
     "seekwell-files",
+    "seekwell-host",
+    "seekwell-lab",
     "seekwell-microscope",
+    "seekwell-report",
     "seekwell-sched",
     "seekwell-server",
+    "seekwell-sim",
     "seekwell-stats",
     "seekwell-trace",
     "seekwell-workload",

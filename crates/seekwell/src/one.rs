@@ -1,7 +1,7 @@
 //! Executes one run.
 
 use crate::cancel::Cancel;
-use crate::hooks::{Error, Hooks, Progress, said};
+use crate::hooks::{Error, Hooks, Progress, panic_message};
 use seekwell_core::result::Record;
 use seekwell_core::spec::{RunSpec, SpecErrors, Substrate};
 use seekwell_sim::spec::{Hooks as SimHooks, RunFailure};

@@ -7,7 +7,7 @@ use seekwell::{Many, RunSpec, run_all, spec, words};
 use seekwell_microscope::{Agreement, agree};
 use seekwell_sched::SchedulerInfo;
 // The example is written for a place inside the crate `seekwell_sched`.
-pub use seekwell_sched::{contract, cx, registry, tunable};
+pub use seekwell_sched::{contract, cx, info, tunable};
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 
