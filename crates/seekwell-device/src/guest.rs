@@ -100,7 +100,8 @@ pub struct GuestParams {
     pub name: String,
     /// Specification of the host's device.
     pub over: String,
-    /// XX
+    /// Scheduler of the host, with its tunables as in `mq-deadline:fifo_batch=1`. `None`: the host adds
+    /// no queue of its own.
     pub host_scheduler: Option<String>,
     /// Number of requests that fit into one ring.
     pub depth: u32,
