@@ -3,20 +3,25 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := run
-.PHONY: run test test-tools test-python test-ray properties bench bench-gate profile docs guards page page-check install deb aarch64 wheels clean
+.PHONY: run test test-tools test-python test-ray properties bench bench-gate profile docs guards page page-check install deb aarch64 wheels dist test-all clean
 
 # Builds the program and compares the default workloads under four schedulers.
 run:
 	cargo run --profile quick --locked --quiet -p seekwell-cli -- compare
 
-# Installs the tools that the tests need, as far as possible, and runs all tests. ROOM is the disk
+# Installs the tools that the tests need, as far as possible, and runs the tests. ROOM is the disk
 # space that this needs, GB.
-ROOM ?= 12
+ROOM ?= 8
 test: test-tools
 	@scripts/room.sh $(ROOM) "make test"
 	$(MAKE) --no-print-directory page-check
 	cargo test --workspace --locked --no-fail-fast
 	$(MAKE) --no-print-directory test-python
+
+# Also the long tests: real programs on real disks, the report in a browser, random experiments and
+# the number of instructions per I/O. CI runs this.
+test-all: test
+	cargo test --locked --no-fail-fast -p seekwell-cli --test live --test browser --test campaign
 	$(MAKE) --no-print-directory bench-gate
 
 # Builds, installs, checks and tests the Python package, in a separate Python environment.
@@ -100,12 +105,16 @@ deb:
 # Builds a static binary for 64-bit ARM, and tries it under an emulator with the file tree of a
 # phone.
 aarch64:
-	scripts/aarch64.sh --release
+	scripts/static.sh aarch64
 
 # Builds wheels of the Python package for x86-64 and 64-bit ARM in target/wheels, and tries each of
 # them.
 wheels:
 	scripts/wheels.sh
+
+# Everything that users download, in target/dist, each file tried. Needs root.
+dist:
+	scripts/dist.sh
 
 clean:
 	cargo clean

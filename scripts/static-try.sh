@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
-# Starts a binary for 64-bit ARM under an emulator, with the file tree of a phone of 2014 (eMMC,
-# names of single-queue schedulers): scripts/aarch64-try.sh BINARY
+# Tries a static binary, under an emulator if it is for 64-bit ARM, with the file tree of a phone of
+# 2014 (eMMC, names of single-queue schedulers): scripts/static-try.sh BINARY
 set -euo pipefail
 binary=$(realpath "$1")
-emulator=$(command -v qemu-aarch64-static || command -v qemu-aarch64 || true)
-if [ -z "$emulator" ]; then
-  echo "skipped: starting it: no emulator (apt-get install qemu-user-static)"
-  exit 0
+emulator=()
+if readelf -h "$binary" | grep -q AArch64 && [ "$(uname -m)" != aarch64 ]; then
+  emulator=("$(command -v qemu-aarch64-static || command -v qemu-aarch64 || true)")
+  if [ -z "${emulator[0]}" ]; then
+    echo "skipped: starting it: no emulator (apt-get install qemu-user-static)"
+    exit 0
+  fi
 fi
-seekwell() { NO_COLOR=1 "$emulator" "$binary" "$@"; }
+seekwell() { NO_COLOR=1 "${emulator[@]}" "$binary" "$@"; }
 
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
