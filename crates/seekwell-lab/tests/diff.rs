@@ -3,7 +3,7 @@
 
 use rand::Rng;
 use seekwell_core::rng;
-use seekwell_lab::diff::{Basis, Diff, DiffError, Options, Sitting, diff};
+use seekwell_lab::diff::{Basis, Diff, DiffError, Options, Session, diff};
 use seekwell_lab::import::{Input, Options as Import, import};
 use seekwell_lab::results::export::FORMATS;
 use seekwell_lab::results::{About, Cell, MetricInfo, Results, Run, RunKey, Treatment, Value};
@@ -74,7 +74,7 @@ fn with_history(
     options: &Options,
 ) -> Result<Diff, DiffError> {
     let none = BTreeMap::new();
-    let of = |results| Sitting {
+    let of = |results| Session {
         results,
         environment: &none,
     };
@@ -270,7 +270,7 @@ fn what_differs_of_the_machine_is_listed() {
         .insert("slice_idle".to_owned(), "0".to_owned());
     let a = BTreeMap::from([("kernel".to_owned(), "6.8".to_owned())]);
     let b = BTreeMap::from([("kernel".to_owned(), "6.9".to_owned())]);
-    let of = |results, environment| Sitting {
+    let of = |results, environment| Session {
         results,
         environment,
     };
@@ -288,7 +288,7 @@ fn normal(rng: &mut impl Rng) -> f64 {
 
 /// A session. The day affects everything, the session affects the ratio of the schedulers, blocks
 /// affect both schedulers, and runs scatter by 2 %.
-fn sitting(rng: &mut impl Rng, effect: f64, day: f64, true_change: f64) -> Results {
+fn session(rng: &mut impl Rng, effect: f64, day: f64, true_change: f64) -> Results {
     let (day, own) = (day * normal(rng), effect * normal(rng));
     let (mut t, mut c) = (Vec::new(), Vec::new());
     for _ in 0..8 {
@@ -301,11 +301,11 @@ fn sitting(rng: &mut impl Rng, effect: f64, day: f64, true_change: f64) -> Resul
 
 /// Fraction of 2,000 pairs of sessions in which bfq is called worse.
 fn called_worse(effect: f64, true_change: f64, options: &Options) -> f64 {
-    let mut rng = rng::stream(7, "sittings");
+    let mut rng = rng::stream(7, "sessions");
     let n = 2_000;
     let worse = (0..n).filter(|_| {
-        let a = sitting(&mut rng, effect, 0.03, 0.0);
-        let b = sitting(&mut rng, effect, 0.03, true_change);
+        let a = session(&mut rng, effect, 0.03, 0.0);
+        let b = session(&mut rng, effect, 0.03, true_change);
         compared(&a, &b, options).worse > 0
     });
     worse.count() as f64 / f64::from(n)
@@ -339,8 +339,8 @@ fn false_alarms_and_losses_of_simulated_sittings() {
         own.filter_map(|x| x.value("tps")).collect()
     };
     let differ = (0..1_000).filter(|_| {
-        let a = values(&sitting(&mut rng, 0.0, 0.03, 0.0));
-        let b = values(&sitting(&mut rng, 0.0, 0.03, 0.0));
+        let a = values(&session(&mut rng, 0.0, 0.03, 0.0));
+        let b = values(&session(&mut rng, 0.0, 0.03, 0.0));
         welch_log(&a, &b)
             .and_then(|w| w.p)
             .is_some_and(|p| p < 0.05)
@@ -362,7 +362,7 @@ fn the_strict_family_corrects_for_the_number_of_cells() {
         let (mut a, mut b) = (Results::default(), Results::default());
         for cell in 0..20 {
             for into in [&mut a, &mut b] {
-                let one = sitting(&mut rng, 0.01, 0.03, 0.0);
+                let one = session(&mut rng, 0.01, 0.03, 0.0);
                 into.about = one.about.clone();
                 into.treatments = one.treatments.clone();
                 let mut c = one.cells[0].clone();

@@ -121,8 +121,8 @@ fn answer(op: &str, i: &Input) -> Value {
                 "sd": d.sd, "se": d.se, "cv": d.cv, "min": d.min, "max": d.max, "low": d.low,
                 "high": d.high, "geometric_mean": d.geometric_mean })
         }
-        "diff_sittings" => {
-            let d = diff_sittings(&Sittings {
+        "diff_sessions" => {
+            let d = diff_sessions(&Sessions {
                 old_treatment: list(at("old_t")),
                 old_control: list(at("old_c")),
                 new_treatment: list(at("new_t")),

@@ -118,7 +118,7 @@ pub struct Diff {
     #[arg(long)]
     pub absolute: bool,
     /// Results of earlier sessions; may be repeated. With five or more, their variation replaces
-    /// the assumed session effect (--sitting)
+    /// the assumed session effect (--session)
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub history: Vec<PathBuf>,
     /// Return exit code 1 only for worse results that stay significant after the correction for
@@ -130,8 +130,14 @@ pub struct Diff {
     pub margin: f64,
     /// Assumed session effect: how much a session changes one scheduler relative to another, in
     /// percent. Not used with five or more --history
-    #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = per_cent)]
-    pub sitting: f64,
+    #[arg(
+        long,
+        alias = "sitting",
+        value_name = "PERCENT",
+        default_value = "1",
+        value_parser = per_cent
+    )]
+    pub session: f64,
     /// How imported files are read
     #[command(flatten)]
     pub foreign: Foreign,

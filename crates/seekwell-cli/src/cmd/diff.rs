@@ -5,7 +5,7 @@ use super::results::failure;
 use crate::cli::{Diff as Arguments, Foreign};
 use crate::fail::Failure;
 use crate::out::{Out, columns, note};
-use seekwell_lab::diff::{Basis, Change, Diff, Options, Sitting, diff, environment};
+use seekwell_lab::diff::{Basis, Change, Diff, Options, Session, diff, environment};
 use seekwell_lab::import::{Input, import};
 use seekwell_lab::results::{Results, read};
 use seekwell_report::style::{BAD, GOOD, HEAD, PLAIN, WARN};
@@ -141,15 +141,15 @@ pub fn run(a: &Arguments, quiet: bool) -> Result<(), Failure> {
         control: a.control.clone(),
         absolute: a.absolute,
         strict_family: a.strict_family,
-        sigma: a.sitting,
+        sigma: a.session,
         margin: a.margin,
     };
     let d = diff(
-        Sitting {
+        Session {
             results: &old,
             environment: &old_environment,
         },
-        Sitting {
+        Session {
             results: &new,
             environment: &new_environment,
         },

@@ -51,7 +51,7 @@ pub fn something(path: &Path, analysis: &Analysis) -> Result<(), Failure> {
 /// Returns the environment without paths and host names.
 fn facts(environment: &Environment) -> Facts {
     let mut facts = Facts::default();
-    if let Some(last) = environment.sittings.last() {
+    if let Some(last) = environment.sessions.last() {
         facts.seekwell = format!("{} ({})", last.seekwell, last.build);
     }
     for h in &environment.hosts {

@@ -20,7 +20,7 @@ pub fn environment(folder: &Path) -> BTreeMap<String, String> {
         Err(_) => return BTreeMap::new(),
     };
     let mut out = BTreeMap::new();
-    if let Some(last) = record.sittings.last() {
+    if let Some(last) = record.sessions.last() {
         out.insert("seekwell".to_owned(), last.seekwell.clone());
         out.insert("build".to_owned(), last.build.clone());
     }

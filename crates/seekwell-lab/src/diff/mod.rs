@@ -33,7 +33,7 @@ pub const HISTORY_MIN: usize = 5;
 
 /// The results of one session, with the recorded environment.
 #[derive(Clone, Copy, Debug)]
-pub struct Sitting<'a> {
+pub struct Session<'a> {
     /// The results of the session.
     pub results: &'a Results,
     /// Properties of the machine by name, for example "kernel" with the value "6.8.0".
@@ -231,8 +231,8 @@ fn settings(results: &Results) -> BTreeMap<String, String> {
 
 /// Compares two results. `history` holds earlier sessions of the same experiment.
 pub fn diff(
-    old: Sitting<'_>,
-    new: Sitting<'_>,
+    old: Session<'_>,
+    new: Session<'_>,
     history: &[&Results],
     options: &Options,
 ) -> Result<Diff, DiffError> {
@@ -475,7 +475,7 @@ impl Both<'_> {
         let past = if by_past { past.as_slice() } else { &[] };
         let (old, new) = (estimate(&a), estimate(&b));
         let change =
-            stats::sitting_change(&old, &new, past, sigma, self.better(), self.options.margin);
+            stats::session_change(&old, &new, past, sigma, self.better(), self.options.margin);
         let mut out = self.bare(name, basis, n, change.change);
         out.control = against;
         if change.se > 0.0 && (by_past || (a.measured && b.measured)) {

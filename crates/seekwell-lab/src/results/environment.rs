@@ -14,12 +14,13 @@ pub struct Environment {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<Host>,
     /// The sessions of the experiment. A session begins when the experiment is started or resumed.
-    pub sittings: Vec<Sitting>,
+    #[serde(alias = "sittings")]
+    pub sessions: Vec<Session>,
 }
 
 /// One session: an uninterrupted series of runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sitting {
+pub struct Session {
     /// Start of the session, in s since 1970.
     pub began_unix_s: u64,
     /// End of the session, in s since 1970. Absent if the session still runs or was killed.
@@ -43,7 +44,7 @@ impl Environment {
     /// Adds a session that begins at the current time.
     pub(super) fn begin(&mut self) {
         self.schema = super::RESULTS_VERSION;
-        self.sittings.push(Sitting {
+        self.sessions.push(Session {
             began_unix_s: now_unix_s(),
             ended_unix_s: None,
             seekwell: env!("CARGO_PKG_VERSION").to_owned(),
@@ -53,14 +54,14 @@ impl Environment {
     }
     /// Sets the end of the last session to the current time.
     pub(super) fn end(&mut self) {
-        if let Some(last) = self.sittings.last_mut() {
+        if let Some(last) = self.sessions.last_mut() {
             last.ended_unix_s = Some(now_unix_s());
         }
     }
     /// Corrects the number of runs of a killed session, which has no end time. The session made all
     /// stored runs that no earlier session counted.
     pub(super) fn killed(&mut self, stored: u64) {
-        if let Some((last, before)) = self.sittings.split_last_mut()
+        if let Some((last, before)) = self.sessions.split_last_mut()
             && last.ended_unix_s.is_none()
         {
             last.runs = stored.saturating_sub(before.iter().map(|s| s.runs).sum());
@@ -68,7 +69,7 @@ impl Environment {
     }
     /// Counts a finished run. Returns true if the machine is not in the list yet.
     pub(super) fn ran(&mut self, host: Option<&Host>) -> bool {
-        if let Some(last) = self.sittings.last_mut() {
+        if let Some(last) = self.sessions.last_mut() {
             last.runs += 1;
         }
         let fresh = host.filter(|h| !self.hosts.contains(h));
@@ -77,13 +78,13 @@ impl Environment {
     }
     /// Returns the start of the first session as `YYYY-MM-DD hh:mm` in UTC.
     pub fn begun(&self) -> Option<String> {
-        let first = self.sittings.first()?;
+        let first = self.sessions.first()?;
         Some(date(first.began_unix_s))
     }
     /// Returns the end of the last session, or its start if it has no end, as `YYYY-MM-DD hh:mm` in
     /// UTC.
     pub fn last(&self) -> Option<String> {
-        let last = self.sittings.last()?;
+        let last = self.sessions.last()?;
         Some(date(last.ended_unix_s.unwrap_or(last.began_unix_s)))
     }
 }

@@ -23,7 +23,7 @@ pub use crate::data::{
     Value, WarmUp, settle, substrate,
 };
 pub use entry::{Layer, OperationRow, QUANTILES, Series, SeriesRow};
-pub use environment::{Environment, Sitting};
+pub use environment::{Environment, Session};
 pub use error::StoreError;
 pub use folder::{
     ENVIRONMENT, EXPERIMENT, EXPERIMENT_TEXT, Folder, HISTOGRAMS, JOURNAL, RESULTS, environment,

@@ -11,7 +11,7 @@
 //! | compare runs without blocks (imports) | [`welch_log`], [`welch_summary`] |
 //! | compare runs that reached their limit | [`restricted`]: time for the same work, or the limit |
 //! | combine several workloads | [`combine`], [`recommend`], [`dominated`], [`switch_weight`] |
-//! | compare two sessions | [`diff_sittings`] |
+//! | compare two sessions | [`diff_sessions`] |
 //! | examine the series of one run | [`warm_up`], [`moving`], [`series_interval`] |
 //! | show signs of noise | [`outliers`], [`two_modes`], [`trend`], [`carry_over`] |
 //!
@@ -34,7 +34,7 @@ mod paired;
 mod plan;
 mod ranks;
 mod series;
-mod sittings;
+mod sessions;
 mod stop;
 mod verdict;
 mod welch;
@@ -61,7 +61,7 @@ pub(crate) use seekwell_stats::{deviation, mean, median, midranks, quantile_sort
 pub use series::{
     Moving, SeriesInterval, WarmUp, frozen_warm_up, moving, series_interval, warm_up,
 };
-pub use sittings::{Estimate, SittingChange, Sittings, diff_sittings, sitting_change};
+pub use sessions::{Estimate, SessionChange, Sessions, diff_sessions, session_change};
 pub use stop::{Look, StopComparison, Stopped, Stopping, anytime_multiplier};
 pub use verdict::{IDENTICAL_BLOCKS, Judged, Verdict, VerdictInput, verdict};
 pub(crate) use welch::satterthwaite;

@@ -46,7 +46,7 @@ fn what_goes_in_comes_out() {
     let text = std::fs::read_to_string(at.join("environment.json")).expect("text");
     let environment: Environment = serde_json::from_str(&text).expect("JSON");
     assert_eq!(
-        (environment.sittings.len(), environment.sittings[0].runs),
+        (environment.sessions.len(), environment.sessions[0].runs),
         (1, 36)
     );
     // A complete folder must not change.

@@ -6,7 +6,7 @@ use super::{Better, deviation, mean, t_quantile};
 /// The values of both sessions by block. In each session, the shorter of the two lists determines
 /// the number of blocks.
 #[derive(Clone, Debug, Default)]
-pub struct Sittings {
+pub struct Sessions {
     /// Values of the treatment in the old session.
     pub old_treatment: Vec<f64>,
     /// Values of the control in the old session.
@@ -28,7 +28,7 @@ pub struct Sittings {
 
 /// The change between two sessions.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SittingChange {
+pub struct SessionChange {
     /// True if the new session is compared with the earlier sessions of `history`, and not with the
     /// old session.
     pub by_history: bool,
@@ -36,11 +36,11 @@ pub struct SittingChange {
     pub change: f64,
     /// exp of `change`.
     pub ratio: f64,
-    /// Standard error. Includes the variation between sessions: [`Sittings::sigma`], or the spread
+    /// Standard error. Includes the variation between sessions: [`Sessions::sigma`], or the spread
     /// of the history.
     pub se: f64,
     /// Degrees of freedom. `None` if the sessions have no spread; the error is then
-    /// [`Sittings::sigma`] alone, which is treated as known.
+    /// [`Sessions::sigma`] alone, which is treated as known.
     pub df: Option<f64>,
     /// 95 % confidence interval of `change`.
     pub interval95: (f64, f64),
@@ -65,14 +65,14 @@ pub struct Estimate {
 
 /// Computes the change from `old` to `new`. If `history` has at least five means, the change is
 /// relative to the mean of the history instead.
-pub fn sitting_change(
+pub fn session_change(
     old: &Estimate,
     new: &Estimate,
     history: &[f64],
     sigma: f64,
     better: Better,
     margin: f64,
-) -> SittingChange {
+) -> SessionChange {
     let by_history = history.len() >= HISTORY_MIN;
     let (change, se, df) = if by_history {
         let h = history.len() as f64;
@@ -88,7 +88,7 @@ pub fn sitting_change(
     let quantile = |q: f64| t_quantile(q, df.unwrap_or(f64::INFINITY));
     let half = quantile(0.975) * se;
     let gain = better.sign() * change;
-    SittingChange {
+    SessionChange {
         by_history,
         change,
         ratio: libm::exp(change),
@@ -101,7 +101,7 @@ pub fn sitting_change(
 
 /// Compares two sessions. Returns `None` unless each session has at least two blocks and all values
 /// are positive. The old session is not used if there are at least five earlier sessions.
-pub fn diff_sittings(of: &Sittings) -> Option<SittingChange> {
+pub fn diff_sessions(of: &Sessions) -> Option<SessionChange> {
     let logs = |t: &[f64], c: &[f64]| -> Option<Estimate> {
         let pairs: Vec<_> = t.iter().zip(c).collect();
         let good = pairs.len() > 1 && pairs.iter().all(|(t, c)| **t > 0.0 && **c > 0.0);
@@ -121,7 +121,7 @@ pub fn diff_sittings(of: &Sittings) -> Option<SittingChange> {
         true => new,
         false => logs(&of.old_treatment, &of.old_control)?,
     };
-    Some(sitting_change(
+    Some(session_change(
         &old,
         &new,
         &of.history,
