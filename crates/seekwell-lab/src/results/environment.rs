@@ -114,7 +114,7 @@ pub(super) fn date(unix_s: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::date;
+    use super::{Environment, date};
 
     #[test]
     fn dates_are_those_of_the_calendar() {
@@ -129,5 +129,15 @@ mod tests {
         ] {
             assert_eq!(date(s), text);
         }
+    }
+
+    #[test]
+    fn the_former_name_of_the_sessions_is_read() {
+        let session = r#"{ "began_unix_s": 7, "seekwell": "0.1.0", "build": "", "runs": 2 }"#;
+        let old = format!(r#"{{ "schema": 1, "sittings": [{session}] }}"#);
+        let read: Environment = serde_json::from_str(&old).expect("an environment");
+        assert_eq!(read.sessions[0].began_unix_s, 7);
+        let written = serde_json::to_string(&read).expect("JSON");
+        assert!(written.contains(r#""sessions":"#), "{written}");
     }
 }
