@@ -103,8 +103,10 @@ pub enum Command {
     /// and how results are judged. `seekwell compare FILE` runs it. docs/experiments.md describes
     /// all settings. --schema prints a JSON Schema for editors instead.
     ///
-    /// With `scheduler NAME`, it adds a new scheduler to the source tree: a source file that
-    /// compiles, a line in the registry, and worked examples. See docs/add-a-scheduler.md.
+    /// With `scheduler NAME`, `device NAME`, `workload NAME` or `format NAME`, it adds a template
+    /// to the source tree: a file that works, and its line in the registry. See
+    /// docs/add-a-scheduler.md, docs/add-a-device.md, docs/add-a-workload.md and
+    /// docs/add-a-trace-format.md.
     New(New),
     /// Compare one scheduler with all others of its layer
     ///

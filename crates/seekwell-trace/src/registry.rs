@@ -1,6 +1,7 @@
 //! The list of trace formats, for the command line, the documentation and the tests.
 //!
-//! To add a format, add a file in `formats/` and an entry in this file.
+//! To add a format, add a file in `formats/` and an entry in this file, as described in
+//! docs/add-a-trace-format.md.
 
 use crate::error::{ErrorKind, Place, TraceError};
 use crate::info::{Format, FormatInfo};

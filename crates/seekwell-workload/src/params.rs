@@ -37,7 +37,7 @@ pub struct Param {
 }
 
 /// Makes an entry of a parameter table.
-pub(crate) const fn param(
+pub const fn param(
     name: &'static str,
     kind: Kind,
     default: &'static str,

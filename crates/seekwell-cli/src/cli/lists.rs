@@ -41,13 +41,30 @@ pub struct Handed {
 #[derive(Subcommand, Debug)]
 pub enum Begin {
     /// Start a new scheduler in the source tree: file, registry line, worked examples
-    Scheduler {
-        /// Name of the scheduler: lower-case letters, digits and hyphens
-        name: String,
-        /// Directory of the source tree
-        #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
-        tree: PathBuf,
+    Scheduler(NewPart),
+    /// Start a new device in the source tree: preset file, registry line
+    Device {
+        /// Name and source tree
+        #[command(flatten)]
+        what: NewPart,
+        /// Built-in device whose preset is copied, from `seekwell devices`
+        #[arg(long, value_name = "DEVICE", default_value = "hdd:hitachi-7k200")]
+        like: String,
     },
+    /// Start a new workload in the source tree: script, registry line, brief parameters for tests
+    Workload(NewPart),
+    /// Start a new trace format in the source tree: reader and writer, registry line
+    Format(NewPart),
+}
+
+/// A new part of the source tree.
+#[derive(Args, Debug)]
+pub struct NewPart {
+    /// New name: lower-case letters, digits and hyphens
+    pub name: String,
+    /// Directory of the source tree
+    #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
+    pub tree: PathBuf,
 }
 
 /// Arguments of `arena`.

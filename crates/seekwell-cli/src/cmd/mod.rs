@@ -21,7 +21,7 @@ mod import;
 mod machines;
 mod man;
 mod new;
-mod new_scheduler;
+mod new_part;
 mod onhost;
 mod python;
 mod recommend;

@@ -1,6 +1,7 @@
-//! `seekwell new`: creates an experiment file, prints its JSON Schema, or creates a scheduler.
+//! `seekwell new`: creates an experiment file, prints its JSON Schema, or adds a template to the
+//! source tree.
 
-use crate::cli::{Begin, New};
+use crate::cli::New;
 use crate::fail::Failure;
 use crate::out::{Out, note};
 use seekwell_lab::experiment::{Experiment, Start, schema, template};
@@ -8,8 +9,8 @@ use std::path::Path;
 
 /// Writes a commented experiment file. The file is first parsed as `compare` parses it.
 pub fn run(a: &New, quiet: bool) -> Result<(), Failure> {
-    if let Some(Begin::Scheduler { name, tree }) = &a.begin {
-        return super::new_scheduler::run(name, tree, quiet);
+    if let Some(begin) = &a.begin {
+        return super::new_part::run(begin, quiet);
     }
     let output = a.output.output.as_deref();
     Out::check(output)?;

@@ -328,7 +328,7 @@ fn remedies_name_options_that_exist() {
     .chain([
         good(&["host", "restore", "--help"]),
         good(&["arena", "--help"]),
-        good(&["new", "scheduler", "--help"]),
+        good(&["new", "device", "--help"]),
     ])
     .collect();
     let options = |text: &str| -> Vec<String> {

@@ -13,3 +13,28 @@ pub mod systor;
 pub mod tencent;
 mod volumes;
 pub mod vscsi;
+
+// The template of docs/add-a-trace-format.md uses items that are private to the crate.
+#[cfg(test)]
+#[path = "../../tests/add/requests.rs"]
+mod example_of_the_page;
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_page_quotes_its_example() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+        let read = |path: &str| std::fs::read_to_string(root.join(path)).expect(path);
+        let page = read("../../docs/add-a-trace-format.md");
+        let code = read("tests/add/requests.rs");
+        let blocks = page.split("```rust\n").skip(1);
+        let blocks: Vec<&str> = blocks.filter_map(|b| b.split("```").next()).collect();
+        assert!(blocks.len() >= 2, "{} blocks", blocks.len());
+        for block in blocks {
+            assert!(
+                code.contains(block),
+                "not in tests/add/requests.rs:\n{block}"
+            );
+        }
+    }
+}
