@@ -154,13 +154,14 @@ pub fn operations(records: &[Record], width: usize) -> String {
     if kinds.is_empty() {
         String::new()
     } else {
-        // If there is too little space, the deviation is omitted first, and the tail last.
+        // If the table is too wide, these columns are omitted in this order.
         t.without(&["SD", "P50", "P99.9", "RATE"], 2, width)
             .render_fit(2, width, 2)
     }
 }
 
-/// Returns what the workloads alongside did while the clock ran: operations by kind, and bytes.
+/// Returns the work of the workloads that ran alongside, while the clock of the measured workload
+/// ran: the number of operations by kind, and bytes.
 pub fn background_tables(records: &[Record], width: usize) -> String {
     let records = &*folded(records);
     let names = records.iter().flat_map(|r| &r.beside).map(|b| &*b.name);
@@ -235,7 +236,8 @@ fn operation(kind: &str, r: &Record, o: &Operation) -> Vec<Cell> {
     ]
 }
 
-/// Returns the times of the marks, one line per run. Marks with the same name are merged.
+/// Returns the times of the marks (events of a run), one line per run. Marks with the same name are
+/// merged: their number and the times of the first and the last are shown.
 pub fn marks(records: &[Record], width: usize) -> String {
     let mut out = String::new();
     for r in &*folded(records) {
@@ -250,17 +252,20 @@ pub fn marks(records: &[Record], width: usize) -> String {
         let told: Vec<String> = names
             .iter()
             .map(|(name, at)| match at.as_slice() {
-                [only] => format!("{name} {} s", seconds(only)),
+                [only] => format!("{name} at {} s", seconds(only)),
                 [first, .., last] => {
                     let (first, last) = (seconds(first), seconds(last));
-                    format!("{name} {}x, {first} to {last} s", count(at.len() as u64))
+                    format!(
+                        "{name} {} times, first at {first} s, last at {last} s",
+                        count(at.len() as u64)
+                    )
                 }
                 [] => String::new(),
             })
             .collect();
         if !told.is_empty() {
             let line = format!(
-                "On the time axis, {}: {}",
+                "Events, {} (the clock measures the result): {}",
                 r.scheduler.spec,
                 told.join("; ")
             );
@@ -275,8 +280,8 @@ fn group_of(path: &str) -> &str {
     path.trim_end_matches(|c: char| c.is_ascii_digit())
 }
 
-/// Returns progress and share of the workload's tasks, by kind. The text is empty if only one task
-/// worked.
+/// Returns a table of the workload's tasks, by kind: their operations and their share of all
+/// operations. The text is empty if fewer than two tasks worked.
 pub fn tasks(records: &[Record], width: usize) -> String {
     let records = &*folded(records);
     let worked = |r: &Record| r.tasks.iter().filter(|t| t.ops > 0).count();
@@ -396,8 +401,8 @@ mod tests {
         let text = marks(&[record()], 200);
         assert_eq!(
             text.trim(),
-            "On the time axis, cfq: clock start 0.500 s; throttling begins 2x, 0.600 to 0.700 s; \
-             clock stop 9.00 s"
+            "Events, cfq (the clock measures the result): clock start at 0.500 s; throttling \
+             begins 2 times, first at 0.600 s, last at 0.700 s; clock stop at 9.00 s"
         );
         assert_eq!(marks(&[Record::default()], 200), "");
     }

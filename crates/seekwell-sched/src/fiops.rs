@@ -12,11 +12,20 @@
 //! | v1 (the RFC) | no: every request costs 1024, one class | no | no |
 //! | preempt | yes | yes | yes; with no sync head, the *most* served context goes |
 //!
-//! Two defects are corrected. With extreme scales a cost could be 0, so that the context was never
-//! charged; here a cost is at least 1. Without ioprio, the original used the nice value of the task
-//! that ran the insertion; here the nice value of the owner is used. Two defects are reproduced. A
-//! changed ioprio is not noticed. A context that queues a request while another request is in
-//! flight keeps its old vios.
+//! Two defects of the original are corrected:
+//!
+//! - With extreme values of the tunables `read_scale` to `async_scale`, a cost could be 0, so that
+//!   the context was never charged. Here a cost is at least 1.
+//! - For a context without ioprio, the original used the nice value of the task that was running
+//!   during the insertion, for example a kernel worker. Here the nice value of the context's own
+//!   task is used.
+//!
+//! Two defects of the original are reproduced:
+//!
+//! - A change of the ioprio has no effect after the first request of a context.
+//! - A context without queued requests that queues a new request gets at least the smallest vios of
+//!   its class, so that it does not profit from a pause. This rule is skipped if another request of
+//!   the same context is still in flight.
 
 use crate::contract::{Insert, IocEvent, MergeKind, Scheduler};
 use crate::cx::{Cx, Emit};
@@ -148,7 +157,8 @@ impl Variant {
 
 /// Cost of a sync request at best-effort level 4.
 const COST_BASE: i64 = 1024;
-/// The level whose cost is the base. Each level above or below it changes the cost by a fifth.
+/// The level whose cost is [`COST_BASE`]. Each level above or below this level changes the cost by
+/// a fifth.
 const LEVEL_NORMAL: i64 = 4;
 const LEVEL_DIVISOR: i64 = 5;
 
@@ -217,7 +227,8 @@ impl Fiops {
         }
     }
 
-    /// Returns the class and level of a context. Its first request fixes them.
+    /// Returns the class and level of a context. They are computed once, when the first request of
+    /// the context arrives.
     fn prio_of(&self, cx: &Cx, ioc: IocId) -> (u8, u8) {
         if self.variant == Variant::V1 {
             return (BE as u8, LEVEL_NORMAL as u8);
@@ -234,7 +245,7 @@ impl Fiops {
         }
     }
 
-    /// Returns the tree and the level of a context that has had a request.
+    /// Returns the index of the service tree and the level of a context that has had a request.
     fn class_level(&self, ioc: IocId) -> (usize, u8) {
         let (class, level) = self.contexts[ioc].prio.unwrap_or((BE as u8, 4));
         (class as usize, level)
@@ -262,7 +273,7 @@ impl Fiops {
         c as u64
     }
 
-    /// Raises the smallest vios of a class to the vios of its first context.
+    /// Raises `vios_min` of a class to the vios of the first context of the class.
     fn raise_vios_min(&mut self, class: usize) {
         let s = &mut self.service[class];
         if let Some(first) = s.tree.first() {
@@ -297,7 +308,8 @@ impl Fiops {
         cx.emit(rq, Emit::Tail);
     }
 
-    /// Undoes the counting of `send`, because the request completed or was returned.
+    /// Subtracts a request from the counts of requests in flight, because the request completed or
+    /// was returned to the scheduler.
     fn uncount(&mut self, cx: &Cx, rq: RqId) {
         if std::mem::take(self.flying.at(rq.idx())) {
             self.contexts[cx.rqs[rq].ioc].in_flight -= 1;
@@ -338,7 +350,8 @@ impl Fiops {
         Some((IocId(chosen), self.head(chosen)?))
     }
 
-    /// Returns the first context after the leftmost context whose oldest request is sync.
+    /// Returns the context with the fewest vios whose oldest request is sync, except context
+    /// `first`. If there is none, returns the last context, or `first` if `fix_preempt` is set.
     fn overtake(&self, cx: &mut Cx, first: u32) -> u32 {
         let mut last = first;
         let mut at = self.by_vios.next(first);
@@ -364,7 +377,8 @@ impl Fiops {
         last
     }
 
-    /// `fiops_charge_vios`: charges the context for a request and sorts it again.
+    /// `fiops_charge_vios`: adds the cost of a request to the vios of the context, and moves the
+    /// context to its new position in the tree.
     fn charge(&mut self, cx: &mut Cx, ioc: IocId, rq: RqId) {
         let (class, level) = self.class_level(ioc);
         let cost = self.cost(cx, rq, level);

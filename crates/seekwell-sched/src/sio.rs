@@ -51,8 +51,9 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/sio-iosched.c in five published phone kernels and two derivatives",
     per_process: false,
     hash: hash_always,
-    // The longest of the four deadlines (async writes). It is checked between batches of fifo_batch
-    // (up to 16), after the deadlines of the other classes.
+    // An async write can wait longest: it expires after 16 s. Expiry is checked only once per
+    // `fifo_batch + 1` dispatches (at most 17 with the default settings), and each check dispatches
+    // only one expired request. So a few batches can go before the write.
     waiting: Waiting {
         fixed_ms: 16000,
         requests: 80,

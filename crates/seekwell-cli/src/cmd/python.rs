@@ -14,7 +14,7 @@ const WHICH: &str = "SEEKWELL_PYTHON";
 const THERE: &str =
     "import importlib.util, sys; sys.exit(importlib.util.find_spec('seekwell._seekwell') is None)";
 
-/// Returns the interpreter.
+/// Returns the path of the Python interpreter: the value of [`WHICH`], or `python3`.
 fn interpreter() -> OsString {
     let python = std::env::var_os(WHICH).filter(|p| !p.is_empty());
     python.unwrap_or_else(|| OsString::from("python3"))
@@ -50,13 +50,13 @@ pub fn run(command: &str, a: &Handed) -> Result<(), Failure> {
     match there(&python) {
         Err(e) => Err(Failure::input(format!(
             "`seekwell {command}` is a command of the Python package seekwell-lab, and {name} cannot \
-             be run ({e}): install Python 3.11 or later, then `pip install ./python` in the source \
-             tree; {WHICH} names another interpreter"
+             be run ({e}): install Python 3.11 or later, then run `pip install ./python` in the \
+             source tree. To use another interpreter, set {WHICH} to its path"
         ))),
         Ok(false) => Err(Failure::input(format!(
-            "`seekwell {command}` is a command of the Python package seekwell-lab, which {name} does \
-             not have: `pip install ./python` in the source tree (Python 3.11 or later); {WHICH} names \
-             another interpreter"
+            "`seekwell {command}` is a command of the Python package seekwell-lab, and {name} does \
+             not have this package: run `pip install ./python` in the source tree (Python 3.11 or \
+             later). To use another interpreter, set {WHICH} to its path"
         ))),
         Ok(true) => {
             let failed = Command::new(&python)

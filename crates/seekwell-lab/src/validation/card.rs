@@ -12,7 +12,8 @@ pub static GROUP: Group = Group {
     title: "eMMC and SD cards",
     note: "The unit is MiB/s; the publisher's MB are taken as 2^20 bytes. No result of a card is \
            held out, because four published means determine the four parameters of a card.",
-    rule: "random reads 5 %, random writes 7 %, sequential reads 10 %, sequential writes 15 %",
+    rule: "5 % for random reads, 7 % for random writes, 10 % for sequential reads, and 15 % for \
+           sequential writes",
     figures: FIGURES,
 };
 

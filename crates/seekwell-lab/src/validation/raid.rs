@@ -173,6 +173,6 @@ pub static GROUP: Group = Group {
            one-way elevator over noop, above a RAID 0 with limited queue depth. There is no gain \
            if the array accepts all outstanding requests. The disks of the null model have a \
            constant latency.",
-    rule: "closed forms 10 %, another implementation 5 %",
+    rule: "10 % for closed forms, and 5 % for a comparison with another implementation",
     figures: FIGURES,
 };

@@ -14,7 +14,7 @@ pub static GROUP: Group = Group {
            internal parameters are fitted and not known; several sets of parameters give the same \
            results. Data sheets marked \"recalled\" were not checked again. Unless a row says \
            otherwise, the drive is full and the model is the cheap variant.",
-    rule: "random 4 KiB at depth 1: 5 %; all other rates: 10 %",
+    rule: "5 % for random 4 KiB accesses at depth 1, and 10 % for all other rates",
     figures: FIGURES,
 };
 

@@ -18,7 +18,7 @@ pub(super) struct Answer {
     squares: Vec<Square>,
 }
 
-/// A square of the card, which stands for one test.
+/// A square of the card. It shows the result of one test.
 #[derive(Serialize)]
 struct Square {
     row: usize,
@@ -123,14 +123,14 @@ pub(super) fn how(results: &Results, analysis: &Analysis) -> Vec<String> {
     let mut out = Vec::new();
     if results.about.paired {
         out.push(match m.order {
-            Order::Interleaved => "Runs were made in blocks: every scheduler once, in random order; differences are taken within a block.".to_owned(),
-            Order::Sequential => "All runs of one scheduler were made before those of the next. Drift between them looks like a difference.".to_owned(),
+            Order::Interleaved => "Runs were made in blocks. A block is one run of every scheduler, in random order. Differences are computed within each block.".to_owned(),
+            Order::Sequential => "All runs of one scheduler were made before the runs of the next scheduler, so drift over time can look like a difference.".to_owned(),
         });
         let simulated = results.cells.iter().all(|c| c.substrate == "sim");
         if simulated && !results.cells.is_empty() {
             out.push(
-                "A block is a seed. The intervals cover the model's random inputs, not errors of \
-                 the model itself."
+                "Each block has its own seed. The intervals cover the model's random inputs, not \
+                 errors of the model itself."
                     .to_owned(),
             );
         }
@@ -138,11 +138,11 @@ pub(super) fn how(results: &Results, analysis: &Analysis) -> Vec<String> {
             StopRule::Fixed => {
                 let early = |c: &CellAnalysis| c.exact && c.blocks < m.repeats_max as usize;
                 let early = match analysis.cells.iter().any(early) {
-                    true => "; fewer where all runs were identical",
+                    true => "; tests with identical runs have fewer",
                     false => "",
                 };
                 let blocks = plural(m.repeats_max as usize, "block");
-                format!("{blocks} per test, fixed beforehand{early}.")
+                format!("{blocks} per test, fixed before the first run{early}.")
             }
             StopRule::Width => format!(
                 "{} to {} blocks per test, until every interval is narrower than +-{} or a quarter \
@@ -160,12 +160,12 @@ pub(super) fn how(results: &Results, analysis: &Analysis) -> Vec<String> {
         out.push("Intervals and tests: paired t-test on logarithms of ratios, with Holm's correction over all comparisons of the experiment.".to_owned());
     } else {
         out.push(
-            "The blocks are unknown, so Welch's test is used, and drift between the runs cannot be excluded."
+            "It is unknown which runs of different schedulers were made together. Therefore Welch's test for unpaired runs is used, and drift between the runs can look like a difference."
                 .to_owned(),
         );
     }
     out.push(format!(
-        "A difference matters if it is at least {}; \"no difference\" means that a larger one is ruled out (two one-sided tests at 5 %).",
+        "A difference matters if it is at least {}. The words \"no difference\" mean that a larger difference is ruled out (two one-sided tests at 5 %).",
         percent(m.margin)
     ));
     let (mut differ, mut level, mut open) = (0, 0, 0);
@@ -178,7 +178,7 @@ pub(super) fn how(results: &Results, analysis: &Analysis) -> Vec<String> {
     }
     if differ + level + open > 0 {
         out.push(format!(
-            "Pairs: {}, of which {differ} differ, {level} are level, {open} are not decided.",
+            "Pairs of schedulers: {}. {differ} differ, {level} show no difference, {open} are not decided.",
             differ + level + open
         ));
     }
@@ -193,14 +193,15 @@ pub(super) fn how(results: &Results, analysis: &Analysis) -> Vec<String> {
     }
     if cut > 0 {
         out.push(format!(
-            "{} ended before the intervals were narrow enough: the budget, or a signal.",
+            "{} ended before the intervals were narrow enough, because of the budget or a signal.",
             plural(cut, "test")
         ));
     }
     out
 }
 
-/// Returns the runs without a result, with the reasons.
+/// Returns one text per group of runs without a result: the cell, the scheduler, the number of
+/// runs, and the reason.
 pub(super) fn missing(results: &Results) -> Vec<String> {
     let mut found: BTreeMap<(usize, usize, &str), u32> = BTreeMap::new();
     for r in &results.runs {

@@ -26,8 +26,8 @@ pub(super) struct Rules {
     pub shrink_resist: u32,
     /// True if bucket numbers wrap around at 8 bits.
     pub narrow_buckets: bool,
-    /// True if one base is subtracted for each long sample, false if one base is subtracted from
-    /// their sum.
+    /// True if the base is subtracted once per latency of a large request. False if it is
+    /// subtracted only once from the sum of these latencies.
     pub base_per_sample: bool,
 }
 
@@ -317,8 +317,8 @@ mod tests {
         );
     }
 
-    /// 1.5.5 subtracts one base for each long sample; later versions subtract one base from the
-    /// sum.
+    /// 1.5.5 subtracts the base once per latency of a large request. Later versions subtract the
+    /// base only once from the sum of these latencies.
     #[test]
     fn the_intercept_of_1_5_5() {
         for (base_per_sample, slope) in [(true, 2000), (false, 2025)] {

@@ -1,56 +1,63 @@
-//! The differences between the four releases, as switches.
+//! The differences between the four modelled releases of ADIOS, as fields of [`Version`].
 
-/// The requests that go to the barrier queue.
+/// Selects the requests that are barriers and therefore go to the barrier queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Barriers {
     /// There is no barrier queue.
     Never,
-    /// 3.1.9 tests bit 1 of the operation's number, so that every discard is a barrier.
+    /// Discards and flushes are barriers. The reason is that 3.1.9 tests bit 1 of the operation's
+    /// number, and this bit is also set for a discard.
     Discards,
-    /// 3.2.0 tests for flushes only, and flushes never reach a scheduler.
+    /// Only flushes are barriers (3.2.0). This has no effect, because the kernel does not pass
+    /// flushes to a scheduler.
     Flushes,
 }
 
-/// The requests that go to the priority queues instead of the deadline trees.
+/// Selects the requests that go to a priority queue instead of the deadline trees. At-head requests
+/// are requests that the kernel inserts at the head.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Tiers {
-    /// At-head requests, in one queue; the last one goes first.
+    /// At-head requests. They are in one queue, and the newest request is dispatched first.
     AtHeadLifo,
-    /// At-head requests. FUA and PREFLUSH requests go before them, if `compliance_flags` says so.
+    /// At-head requests. FUA and PREFLUSH requests are dispatched before the at-head requests, if
+    /// the tunable `compliance_flags` has their bit.
     Durability,
-    /// At-head requests. Barriers go before them.
+    /// At-head requests. Barriers are dispatched before the at-head requests.
     Barrier,
 }
 
-/// The behaviour of one release.
+/// The behaviour of one release of ADIOS.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Version {
     pub name: &'static str,
-    /// True if requests leave in order of arrival until a read and a write have been measured.
+    /// True if requests are dispatched in order of arrival until the latencies of at least one read
+    /// and one write have been measured.
     pub fifo_until_stable: bool,
     pub barriers: Barriers,
     pub tiers: Tiers,
-    /// True if requests with the SYNC flag are due at once.
+    /// True if the deadline of a request with the SYNC flag is its time of arrival.
     pub sync_is_due: bool,
-    /// The bit of `compliance_flags` that leaves the predicted latency out of deadlines; 0: no such
-    /// bit.
+    /// The bit of the tunable `compliance_flags` that computes deadlines without the predicted
+    /// latency. 0 if the release has no such bit.
     pub plain_deadline_flag: u32,
-    /// Deadlines are rounded down to a multiple of 2^this ns before they are compared.
+    /// Deadlines are rounded down to a multiple of `2^quantum_shift` ns before they are compared.
     pub quantum_shift: u32,
     /// True if a page serves its highest-numbered type first.
     pub highest_first: bool,
-    /// True if an empty page is refilled even if the device has much work left.
+    /// True if an empty page is refilled although the device still has much work.
     pub refill_when_empty: bool,
-    /// True if a sample is the time since the last completion, false if it is the time since the
-    /// issue.
+    /// Selects how the latency of a request is measured. True: from the previous completion of any
+    /// request. False: from the issue of this request.
     pub between_completions: bool,
-    /// True if the last completion is stored for each CPU.
+    /// True if the time of the previous completion is stored separately for each CPU.
     pub per_cpu: bool,
-    /// True if one base is subtracted for each long sample, false if one base is subtracted from
-    /// their sum.
+    /// Selects how the slope of the latency model (time per KiB) is computed from the measured
+    /// latencies of large requests. The base (the fixed part of a latency) must be subtracted from
+    /// their sum. True: the base is subtracted once per latency. False: the base is subtracted only
+    /// once from the sum.
     pub base_per_sample: bool,
-    /// True if rotating disks are handled: with sample weights, a wider window, and pages in sector
-    /// order.
+    /// True if ADIOS treats rotating disks in a special way: with weights for latency samples, a
+    /// wider window, and pages that are sorted by sector.
     pub rotational: bool,
     /// True if bucket numbers wrap around at 8 bits before they are limited.
     pub narrow_buckets: bool,

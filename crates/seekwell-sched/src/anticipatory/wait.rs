@@ -6,7 +6,8 @@ use super::{ANTIC, Anticipatory, SYNC};
 use crate::cx::Cx;
 use seekwell_core::{About, RqId, Rule};
 
-/// Right after a completion, a request is near if it is at most this many sectors from the head.
+/// Largest distance, in sectors, between a request that counts as near and the position of the disk
+/// head, right after a completion.
 const NEAR: u64 = 8192;
 
 /// State of the anticipation.
@@ -14,7 +15,7 @@ const NEAR: u64 = 8192;
 pub(super) enum Wait {
     /// The disk does not wait.
     Off,
-    /// The wait will start when the request of the process served last completes.
+    /// The disk will start to wait when the request in flight of the process served last completes.
     ForRequest,
     /// The disk idles, and the timer runs.
     ForNext,
@@ -72,8 +73,9 @@ impl Anticipatory {
         }
     }
 
-    /// `as_close_req`: returns true if sync request `rq` is near the head, by the seek distance of
-    /// process `x`. The distance that counts as near grows during the wait.
+    /// `as_close_req`: returns true if sync request `rq` is near the position of the disk head.
+    /// The largest distance that counts as near grows while the disk waits for process `x`. A
+    /// distance below the mean seek distance of `x` always counts as near.
     pub(super) fn close(&self, cx: &Cx, rq: RqId, x: Ctx) -> bool {
         let (last, s) = (self.head[self.batch].0, cx.rqs[rq].sector.0);
         let mut delay = 0;
@@ -102,9 +104,9 @@ impl Anticipatory {
         s.abs_diff(last) < usual
     }
 
-    /// `as_can_break_anticipation`: decides whether request `rq` (or, with `None`, the passed time)
-    /// ends the wait for process `x`. Returns the rule that ends the wait. Also updates the
-    /// statistics.
+    /// `as_can_break_anticipation`: decides whether the wait for process `x` ends. The cause can be
+    /// request `rq`, or the time that has passed (`None`). Returns the rule that ends the wait, or
+    /// `None` if the wait continues. Also updates the seek statistics of `x`.
     pub(super) fn can_break(
         &mut self,
         cx: &mut Cx,

@@ -1,19 +1,21 @@
-//! 3.4 and later: completions, idle waits, the idle timer, and the test whether the device queues
-//! commands.
+//! CFQ 3.4 and later: handles completions, idles, handles the idle timer, and tests whether the
+//! device queues commands.
 
 use super::rules;
 use super::{Cfq, IDLE_TIMER};
 use crate::cx::Cx;
 use seekwell_core::RqId;
 
-/// A completion is a sample of the test only if more than this many requests are queued or in the
-/// driver. The device queues commands if at least this many were in the driver at once.
+/// Number of requests for the test whether the device queues commands. A completion counts as a
+/// sample only if more requests than this are queued, or are in the driver. The device queues
+/// commands if at least this number of requests was in the driver at the same time.
 const HW_QUEUE_MIN: u32 = 5;
-/// The test decides after more than this many samples.
+/// The test whether the device queues commands decides after more than this number of samples.
 const HW_SAMPLES: u32 = 50;
 
 impl Cfq {
-    /// `cfq_schedule_dispatch`: asks for a deferred run of the queue, if any queue has requests.
+    /// `cfq_schedule_dispatch`: requests that the block layer runs the device queue later, if any
+    /// CFQ queue has requests.
     #[inline]
     pub(super) fn kick(&self, cx: &mut Cx) {
         if self.busy > 0 {
@@ -76,8 +78,8 @@ impl Cfq {
         }
     }
 
-    /// `cfq_completed_request`: handles a completion of the active queue. Its slice starts
-    /// (`cfq_set_prio_slice`) or ends, or the device idles for it.
+    /// `cfq_completed_request`: handles a completion of the active queue. The slice of the queue
+    /// starts (`cfq_set_prio_slice`) or ends, or the device starts to idle for the queue.
     fn active_completed(&mut self, cx: &mut Cx, q: u32, sync: bool) {
         let now = cx.jiffies();
         if self.queue(q).slice_new {
@@ -113,8 +115,8 @@ impl Cfq {
         }
     }
 
-    /// `cfq_should_wait_busy`: returns true if `q` is the last queue of its group and its slice
-    /// would end before its next request.
+    /// `cfq_should_wait_busy`: returns true if `q` is the only busy queue of its group, and the
+    /// slice of `q` has ended or will end before the next request of the process arrives.
     fn should_wait_busy(&self, cx: &Cx, q: u32) -> bool {
         let now = cx.jiffies();
         let x = self.queue(q);
@@ -125,7 +127,7 @@ impl Cfq {
         let left = x.slice_end.wrapping_sub(now);
         x.slice_used(now) || self.thinks_longer_than(left) || left == 1
     }
-    /// Returns true if the active context's mean think time is above `left` jiffies.
+    /// Returns true if the mean think time of the active io context is longer than `left` jiffies.
     fn thinks_longer_than(&self, left: u64) -> bool {
         let mean = self.ctx.active().and_then(|c| c.think.mean());
         mean.is_some_and(|mean| left < mean)
@@ -169,7 +171,7 @@ impl Cfq {
         });
     }
 
-    /// `cfq_idle_slice_timer`: ends the idle wait, because the timer fired.
+    /// `cfq_idle_slice_timer`: ends the idle wait, because the idle timer fired.
     pub(super) fn idle_timer(&mut self, cx: &mut Cx) {
         if let Some(a) = self.active {
             let x = self.queue(a);

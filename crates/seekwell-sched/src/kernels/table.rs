@@ -2,13 +2,13 @@
 //!
 //! Each table contains the releases at which behaviour changed. They come from the specifications
 //! of the schedulers and the block layer. Entries marked "change log" were written from memory of
-//! the kernel's change log.
+//! the Linux kernel's change log, and were not checked against the kernel's source.
 
 use super::Release;
 use seekwell_core::Era;
 
-/// The block layers of a span of releases: from release `from` to the last release before the next
-/// row.
+/// The block layers of a range of releases. The range begins at release `from` and ends before the
+/// `from` of the next row.
 pub(super) struct Layers {
     pub from: Release,
     /// The single-queue layer, if the releases have it.
@@ -38,10 +38,18 @@ pub(super) const NO_LEGACY: Release = r(5, 0);
 /// The first release with blk-mq.
 pub(super) const FIRST_MQ: Release = r(3, 13);
 
-/// Layers by release; these changes begin a row. 2.6.22: dirty limits, read-ahead and the trees of
-/// CFQ (change log). 2.6.33: groups of CFQ. 3.19: requests can exceed 512 KiB. 6.5: writes of a
-/// flush bypass the scheduler, and plugs keep their order (change log). 6.16: large folios of ext4.
-/// 6.17: requests of 4 MiB.
+/// The block layers of each release, sorted by release. Each row applies until the release of the
+/// next row. The reasons for the rows are:
+///
+/// - 2.6.22: other dirty limits and read-ahead, and CFQ sorts its queues in trees (change log);
+/// - 2.6.33: CFQ has groups;
+/// - 3.13: the first blk-mq layer;
+/// - 3.19: a request can be larger than 512 KiB;
+/// - 5.0: the single-queue layer is removed;
+/// - 6.5: the writes of a flush sequence bypass the scheduler, and a plug keeps the order of its
+///   requests (change log);
+/// - 6.16: ext4 has large folios;
+/// - 6.17: a request can have 4 MiB.
 pub(super) const LAYERS: &[Layers] = &[
     layers(r26(18), Some(Era::K2_6_18), None),
     layers(r26(22), Some(Era::K2_6_24), None),
@@ -54,8 +62,8 @@ pub(super) const LAYERS: &[Layers] = &[
     layers(r(6, 17), None, Some(Era::Mq6_18)),
 ];
 
-/// A scheduler of the kernel's own tree: its first release (`since`), and the first release without
-/// it (`gone`).
+/// A scheduler that is or was part of the Linux kernel. `since` is the first release with the
+/// scheduler, and `gone` is the first release without it (`None` if the newest release has it).
 pub(super) struct InTree {
     pub scheduler: &'static str,
     pub since: Release,
@@ -70,8 +78,8 @@ const fn in_tree(scheduler: &'static str, since: Release, gone: Option<Release>)
     }
 }
 
-/// The schedulers that are or were part of the kernel. A scheduler that is missing here was never
-/// part of it.
+/// The schedulers that are or were part of the Linux kernel. A scheduler that is not in this table
+/// was never part of the kernel.
 pub(super) const IN_TREE: &[InTree] = &[
     in_tree("noop", r26(10), Some(NO_LEGACY)),
     in_tree("deadline", r26(0), Some(NO_LEGACY)),
@@ -83,15 +91,15 @@ pub(super) const IN_TREE: &[InTree] = &[
     in_tree("bfq", r(4, 12), None),
 ];
 
-/// The version that models a scheduler in a span of releases: from release `from` to the last
-/// release before the scheduler's next row.
+/// The version that models a scheduler in a range of releases. The range begins at release `from`
+/// and ends before the `from` of the scheduler's next row.
 #[derive(Debug)]
 pub(super) struct Stands {
     pub scheduler: &'static str,
     pub from: Release,
     pub version: &'static str,
-    /// The known difference between these releases and the version; empty if their rules are the
-    /// same.
+    /// Describes how the scheduler of these releases is known to differ from `version`. Empty if
+    /// the rules are the same.
     pub why: &'static str,
 }
 
@@ -109,7 +117,8 @@ const fn stands(
     }
 }
 
-/// The rules of these releases were not compared with the rules of the version.
+/// The difference that is stated if the source of a scheduler in these releases was not compared
+/// with the version.
 pub const UNREAD: &str = "not compared with that release";
 const BFQ_OLD: &str =
     "bfq changed in most releases until 6.1, and its earlier rules are not modelled";
@@ -117,7 +126,7 @@ const BFQ_SINCE: &str = "the changes of bfq between 6.1 and 6.12 are not known h
 const CFQ_NEW: &str = "cfq was rewritten to nanoseconds in 4.8, and 4.15 changed the preemption \
                        rules";
 
-/// Versions by scheduler; the oldest release first.
+/// The versions of all schedulers, grouped by scheduler, with the oldest release first.
 pub(super) const STANDS: &[Stands] = &[
     stands("noop", r26(18), "2.6.18", ""),
     stands("noop", r26(19), "2.6.24", ""),
@@ -169,7 +178,7 @@ pub(super) const STANDS: &[Stands] = &[
     stands("none", r(6, 5), "6.12", UNREAD),
     stands("none", r(6, 12), "6.12", ""),
     stands("none", r(6, 17), "6.18", ""),
-    // Until 5.13 there are no classes, no aging and no async_depth.
+    // mq-deadline has I/O priority classes, aging and async_depth since 5.14.
     stands("mq-deadline", r(4, 11), "5.10", UNREAD),
     stands("mq-deadline", r(5, 0), "5.10", ""),
     stands("mq-deadline", r(5, 14), "6.1", ""),

@@ -51,9 +51,10 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
              as posted in 2012",
     per_process: true,
     hash: hash_always,
-    // Several cycles of the class with up to 100 reads and a few writes, and idle waits before some
-    // of them. In the first posting (v1) a sync writer goes between two reads of a reader for which
-    // the device does not idle, whatever the quantum is; async writes then get one slot in 200.
+    // A request may wait for several cycles of its class. A cycle has up to 100 reads and a few
+    // writes, and the device idles before some of these requests. In the first posting (v1), a sync
+    // write goes between two reads of a reader for which the device does not idle, whatever the
+    // quantum of the reads is. Async writes then get only one slot in 200.
     waiting: Waiting {
         fixed_ms: 2000,
         requests: 400,
@@ -67,8 +68,8 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     make: |_, v| Box::new(Row::new(Variant::named(v))),
 };
 
-/// Indices of the queues. First letter: high, regular or low. Second letter: read, sync write or
-/// (W) async write.
+/// `HR` to `LS` are the indices of the queues. The first letter is the priority (H high, R regular,
+/// L low). The second letter is the kind of request (R read, S sync write, W async write).
 const HR: usize = 0;
 const HS: usize = 1;
 const RR: usize = 2;
@@ -93,7 +94,8 @@ const fn class_of(queue: usize) -> Class {
         _ => Class::Be,
     }
 }
-/// Returns true if the device may idle for the queue and its requests may become urgent.
+/// Returns true if the device may idle for the queue, and if the requests of the queue may become
+/// urgent.
 const fn is_special(queue: usize) -> bool {
     queue == HR || queue == RR
 }

@@ -20,8 +20,8 @@ pub const INFO: FormatInfo = FormatInfo {
     extensions: &["csv"],
     help: "device_id,opcode,offset,length,timestamp, without a header. Offset and length are in \
            bytes, the time is in microseconds. One file contains all 1000 disks; --trace-device ID \
-           selects one of them. The format has neither processes nor completions, so replay it \
-           timed, scaled or at a fixed depth.",
+           selects one of them. The format contains no process IDs and no completion times, so \
+           replay it with --mode timed, scaled:FACTOR or depth:N.",
     carries: Carries {
         pids: Has::No,
         completions: Has::No,

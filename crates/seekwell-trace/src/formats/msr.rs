@@ -24,8 +24,8 @@ pub const INFO: FormatInfo = FormatInfo {
     help: "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime, without a header. Times \
            are in steps of 100 ns (Windows filetime), offset and size in bytes. The published \
            files have one volume each; if a file has several volumes, --trace-device HOST_DISK \
-           (usr_0) selects one of them. The format has no processes, so replay it timed, scaled or \
-           at a fixed depth.",
+           (usr_0) selects one of them. The format contains no process IDs, so replay it with \
+           --mode timed, scaled:FACTOR or depth:N.",
     carries: Carries {
         pids: Has::No,
         completions: Has::Yes,

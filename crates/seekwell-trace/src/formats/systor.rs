@@ -24,8 +24,8 @@ pub const INFO: FormatInfo = FormatInfo {
     help: "Timestamp,Response,IOType,LUN,Offset,Size, with a header. Times are in Unix seconds \
            with a fraction, offset and size in bytes. The published files have one hour and LUN \
            each; if a file has several LUNs, --trace-device N selects one of them. Lines without \
-           IOType (no response was recorded) are skipped and counted. The format has no processes, \
-           so replay it timed, scaled or at a fixed depth.",
+           IOType (no response was recorded) are skipped and counted. The format contains no \
+           process IDs, so replay it with --mode timed, scaled:FACTOR or depth:N.",
     carries: Carries {
         pids: Has::No,
         completions: Has::Maybe,

@@ -24,11 +24,11 @@ pub const INFO: FormatInfo = FormatInfo {
     summary: "Tencent CBS: volumes of a cloud, 2018",
     extensions: &["csv"],
     help: "Timestamp,Offset,Size,IOType,VolumeID, without a header. The time is in whole seconds, \
-           so a timed replay submits all requests of a second together; use scaled or a fixed \
-           depth with care. Offset and size are in sectors. IOType is 0 for a read and 1 for a \
-           write. The published files are tar archives: tar -xzOf FILE.tgz | seekwell replay -. \
-           One file contains all volumes; --trace-device ID selects one of them. The format has \
-           neither processes nor completions.",
+           so --mode timed submits all requests of a second together. --mode scaled:FACTOR and \
+           depth:N have no more exact times either. Offset and size are in sectors. IOType is 0 \
+           for a read and 1 for a write. The published files are tar archives: tar -xzOf FILE.tgz \
+           | seekwell replay -. One file contains all volumes; --trace-device ID selects one of \
+           them. The format contains no process IDs and no completion times.",
     carries: Carries {
         pids: Has::No,
         completions: Has::No,

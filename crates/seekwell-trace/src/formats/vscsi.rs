@@ -5,9 +5,9 @@
 //! microseconds u64.
 //!
 //! Version 2 has 40 bytes: operation u16, version u16 (512), serial number u32, length u32,
-//! scatter-gather count u32, first sector u64, time u64, response time u64. This layout is that of
-//! publicly available readers. None of them defines the unit of the response time, so it is used
-//! only if [`ReadOptions::vscsi_response`] is set.
+//! scatter-gather count u32, first sector u64, time u64, response time u64. This layout is
+//! used by the publicly available readers. None of these readers defines the unit of the response
+//! time, so the response time is used only if [`ReadOptions::vscsi_response`] is set.
 //!
 //! Serial numbers and scatter-gather counts are not used. SCSI commands that do not transfer data,
 //! trim or flush are skipped and counted.
@@ -29,10 +29,11 @@ pub const INFO: FormatInfo = FormatInfo {
     name: "vscsi",
     summary: "VMware vscsi, versions 1 and 2 (written: 1)",
     extensions: &["vscsi"],
-    help: "SCSI commands of one virtual disk, as published by CloudPhysics and read by cache \
-           simulators. The format has neither processes nor completions, so replay it timed, \
-           scaled or at a fixed depth. Version 2 has a response time in an undocumented unit; it \
-           is used only if --response-unit gives the unit.",
+    help: "SCSI commands of one virtual disk, in the format that CloudPhysics published and that \
+           cache simulators read. The format contains no process IDs and no completion times, so \
+           replay it with --mode timed, scaled:FACTOR or depth:N. Version 2 contains response \
+           times in an undocumented unit. Seekwell uses them only if --response-unit states the \
+           unit.",
     carries: Carries {
         pids: Has::No,
         completions: Has::Maybe,
@@ -87,7 +88,7 @@ fn u64_at(b: &[u8], i: usize) -> u64 {
     u64::from(u32_at(b, i)) | u64::from(u32_at(b, i + 4)) << 32
 }
 
-/// Returns the version, if all of the first records contain the number of this version.
+/// Returns the version (1 or 2) if all records at the start of the file contain its version number.
 fn version_of(head: &[u8]) -> Option<u32> {
     let marked = |size: usize, at: usize, mark: u16| {
         let mut whole = head.chunks_exact(size).take(8);
@@ -215,8 +216,8 @@ impl Source for VscsiReader {
     }
 }
 
-/// Writes version 1. Times are rounded down to microseconds. Processes, flags and completions are
-/// not written. A length above 4 GiB is an error.
+/// Writes version 1. Times are rounded down to microseconds. Process IDs, flags and completion
+/// times are not written. A length above 4 GiB is an error.
 pub struct VscsiWriter {
     out: Output,
     serial: u32,

@@ -60,7 +60,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, _: &str) -> Outcome {
     let (fd, size) = device::open(m, p.flag("direct")).await?;
     if size < u64::from(CALL) {
         return Err(Fail {
-            what: format!("the raw device has {size} bytes: hdparm reads 2 MiB at a time"),
+            what: format!("the raw device has only {size} bytes, but hdparm needs at least 2 MiB"),
             errno: Errno::EINVAL,
         });
     }

@@ -15,7 +15,7 @@ pub static GROUP: Group = Group {
            outer rate and about 14 % low in the gain from the queue. The nearline drive uses the \
            same arm model, and its gain is also low. All these results are held out, so the model \
            is not adjusted.",
-    rule: "rates and means at depth 1: 3 %; at larger depths: 10 %",
+    rule: "3 % for rates and means at depth 1, and 10 % for rates and means at larger depths",
     figures: FIGURES,
 };
 

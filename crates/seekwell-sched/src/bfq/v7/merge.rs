@@ -70,8 +70,8 @@ impl BfqSq {
         }
     }
 
-    /// `bfq_setup_cooperator`: plans a merge of `q` with a queue that works near `at`. Returns that
-    /// queue.
+    /// `bfq_setup_cooperator`: plans to merge `q` with a queue whose requests are near sector `at`.
+    /// Returns that queue.
     fn partner(&mut self, cx: &Cx, q: QId, at: Sector) -> Option<QId> {
         if let Some(to) = self.queue(q).redirect {
             return Some(to);
@@ -92,7 +92,7 @@ impl BfqSq {
         let other = self.close_by(cx, q, at)?;
         self.core.arrange(q, other)
     }
-    /// `bfq_close_cooperator`: returns a queue whose next request is near `at`.
+    /// `bfq_close_cooperator`: returns a queue whose next request is near sector `at`.
     fn close_by(&self, _: &Cx, q: QId, at: Sector) -> Option<QId> {
         if self.idle_class(q) || !self.queue(q).sync || self.seeky(q) || self.core.busy_total() == 1
         {
@@ -129,8 +129,9 @@ impl BfqSq {
         self.core.free_if_unused(q);
     }
 
-    /// `bfq_bfqq_save_state`: saves the state of a queue in its process, before the queue is
-    /// merged. The process gets this state back when it is split off.
+    /// `bfq_bfqq_save_state`: copies the state of queue `q` to the data of the process that owns
+    /// `q`, before `q` is merged with another queue. [`BfqSq::resume`] copies this state to the new
+    /// queue that the process gets when it leaves the shared queue.
     fn save(&mut self, cx: &Cx, q: QId) {
         let Some(owner) = self.queue(q).owner else {
             return;
@@ -156,8 +157,9 @@ impl BfqSq {
         }
     }
 
-    /// `bfq_split_bfqq`: takes a process off a seeky shared queue. The last process keeps the
-    /// queue. Otherwise returns `None`, and the process gets a new queue.
+    /// `bfq_split_bfqq`: removes a process from the seeky shared queue `q`. If it is the last
+    /// process, it keeps the queue and `q` is returned. Otherwise returns `None`, and the caller
+    /// gives the process a new queue.
     pub(super) fn split(&mut self, cx: &mut Cx, ioc: IocId, q: QId) -> Option<QId> {
         cx.why(rules::QUEUE_SPLIT, || {
             self.core
@@ -177,8 +179,10 @@ impl BfqSq {
         None
     }
 
-    /// `bfq_bfqq_resume_state`: restores the saved state after a split. Raising continues only if
-    /// its conditions still hold.
+    /// `bfq_bfqq_resume_state`: copies the state that [`BfqSq::save`] saved to queue `q`, after the
+    /// process left a shared queue. The weight stays raised only if raising time is left, the
+    /// tunable `low_latency` is set, `q` is not part of a large burst, and the process has not
+    /// merged too often.
     pub(super) fn resume(&mut self, cx: &Cx, ioc: IocId, q: QId) {
         let p = self.core.procs[ioc].own.clone();
         self.core.procs[ioc].own.wr_left_j = 0;

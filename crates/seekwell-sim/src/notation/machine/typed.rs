@@ -15,9 +15,9 @@ use seekwell_core::spec::{
 pub struct Word {
     /// Name of the option, as typed.
     pub name: &'static str,
-    /// Allowed values after `=`.
+    /// The allowed values after `=`, for the help.
     pub values: &'static str,
-    /// Description.
+    /// Description of the option, with its default in brackets.
     pub help: &'static str,
 }
 
@@ -42,7 +42,7 @@ pub const WORDS: &[Word] = &[
     word(
         "cpu",
         "0.05 to 20",
-        "speed of a core relative to the default core of the kernel's era: divides all CPU costs of kernel and programs [1]",
+        "speed of a core relative to the default core of the kernel's era; all CPU costs of kernel and programs are divided by this number [1]",
     ),
     word(
         "fs",
@@ -62,7 +62,7 @@ pub const WORDS: &[Word] = &[
     word(
         "barrier",
         "0 or 1",
-        "mount option: flush the drive's cache (also barriers=yes or no, nobarrier) [1; ext3: 0]",
+        "mount option: flush the drive's cache (also barriers=yes or no, nobarrier) [1; with ext3: 0]",
     ),
     word(
         "noatime",
@@ -72,32 +72,32 @@ pub const WORDS: &[Word] = &[
     word(
         "dirty_ratio",
         "1 to 100 %",
-        "vm: percentage of dirtyable memory at which writers are throttled [20; 2.6.24: 10, 2.6.18: 40]",
+        "sysctl vm.dirty_ratio: percentage of dirtyable memory at which writers are throttled [20; with the modelled kernel 2.6.24: 10; with 2.6.18: 40]",
     ),
     word(
         "dirty_background_ratio",
         "0 to 100 %",
-        "vm: percentage of dirtyable memory above which background writeback starts [10; 2.6.24: 5]",
+        "sysctl vm.dirty_background_ratio: percentage of dirtyable memory above which background writeback starts [10; with the modelled kernel 2.6.24: 5]",
     ),
     word(
         "dirty_bytes",
         "8k to 4096G",
-        "vm: dirty memory at which writers are throttled, in bytes; replaces dirty_ratio",
+        "sysctl vm.dirty_bytes: dirty memory at which writers are throttled, in bytes; replaces dirty_ratio",
     ),
     word(
         "dirty_background_bytes",
         "8k to 4096G",
-        "vm: dirty memory above which background writeback starts, in bytes; replaces dirty_background_ratio",
+        "sysctl vm.dirty_background_bytes: dirty memory above which background writeback starts, in bytes; replaces dirty_background_ratio",
     ),
     word(
         "dirty_expire_centisecs",
         "0 to 8640000",
-        "vm: age at which dirty data are written back, in 1/100 s [3000]",
+        "sysctl vm.dirty_expire_centisecs: age at which dirty data are written back, in 1/100 s [3000]",
     ),
     word(
         "dirty_writeback_centisecs",
         "0 to 8640000",
-        "vm: interval at which the flusher wakes up, in 1/100 s; 0 disables it [500]",
+        "sysctl vm.dirty_writeback_centisecs: interval at which the flusher wakes up, in 1/100 s; 0 disables it [500]",
     ),
     word(
         "read_ahead_kb",
@@ -112,12 +112,12 @@ pub const WORDS: &[Word] = &[
     word(
         "placement",
         "drawn or first",
-        "placement of files on a fresh file system: with drawn, their directory is in a random group; with first, it is in the first group with free space [drawn]",
+        "placement of files on a fresh file system: with drawn, the directory of the files is in a random group; with first, the directory is in the first group with free space [drawn]",
     ),
     word(
         "phase",
         "boot or drawn",
-        "start of the program: with boot, it is in phase with the machine's clocks; with drawn, the seed determines the start and the delay of each wake-up [boot]",
+        "start time of the program: with boot, the program starts in phase with the machine's clocks; with drawn, the seed determines the start time and the delay of each wake-up [boot]",
     ),
     word(
         "without",
@@ -136,7 +136,7 @@ pub const WORDS: &[Word] = &[
     ),
 ];
 
-/// Mount options of ext3 and ext4 that users may type but the model does not have.
+/// Mount options of ext3 and ext4 that are not modelled. They are rejected with an explanation.
 const NOT_MODELLED: &[&str] = &[
     "relatime",
     "strictatime",
@@ -169,7 +169,7 @@ const NOT_MODELLED: &[&str] = &[
     "acl",
 ];
 
-/// Parses `4096`, `16k`, `512M`, `2G`.
+/// Parses a size such as `4096`, `16k`, `512M` or `2G` into bytes.
 pub(in crate::notation) fn bytes(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let shift = match &text[digits.len()..] {
