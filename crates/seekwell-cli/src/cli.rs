@@ -118,17 +118,21 @@ pub enum Command {
     Arena(Arena),
     /// Find the best tunables for a device and workloads (Python)
     ///
-    /// Optuna searches for tunables on some seeds and workloads. The found tunables are then tested
-    /// on other seeds and workloads. The result is the gain with its confidence interval, or that
-    /// the defaults are as good. --results writes a folder for `seekwell apply`. The Python package
-    /// seekwell-lab runs the command. `seekwell tune --help` shows its help.
+    /// The optimiser Optuna searches for values of the tunables on some seeds and workloads. These
+    /// values are then tested on other seeds and workloads. The command prints the gain over the
+    /// defaults with its confidence interval, or reports that the defaults are as good. --results
+    /// writes a folder for `seekwell apply`. The command is part of the Python package
+    /// seekwell-lab, which must be installed. `seekwell tune --help` shows the help of that
+    /// package.
     #[command(disable_help_flag = true)]
     Tune(Handed),
     /// Run a large experiment on a Ray cluster (Python)
     ///
-    /// For experiments with thousands of cells: it writes the same results as `seekwell compare
-    /// FILE.toml`, with any number of workers. It resumes after workers or the driver stopped. The
-    /// Python package seekwell-lab runs the command. `seekwell sweep --help` shows its help.
+    /// Use this command for experiments with thousands of cells. With any number of workers, the
+    /// results are the same as those of `seekwell compare FILE.toml`. If a worker process stops,
+    /// its run is repeated. If the main process of the command stops, the same command resumes the
+    /// experiment. The command is part of the Python package seekwell-lab, which must be installed.
+    /// `seekwell sweep --help` shows the help of that package.
     #[command(disable_help_flag = true)]
     Sweep(Handed),
     /// Run one workload under several schedulers, or on real files
@@ -150,13 +154,14 @@ pub enum Command {
     /// FILE contains cases as JSON lines (one object per line), or bios as CSV. It may be
     /// compressed with zstd or gzip; `-` is standard input. The CSV has a header with the column
     /// names of `seekwell formats csv`, or no header and the columns `t_us,id,pid,op,sector,n`.
-    /// Options set what a CSV does not contain. Operations: R read, W asynchronous write, S
-    /// synchronous write, N synchronous write without idling (fsync), P metadata read with
+    /// Options set the values that a CSV does not contain. Operations: R read, W asynchronous
+    /// write, S synchronous write, N synchronous write without idling (fsync), P metadata read with
     /// priority, M metadata read, A read-ahead, F flush, D discard, Z write zeroes.
     ///
     /// For a single case (the only one in the file, or --case), it prints every step with the
-    /// scheduler's reason and state. If the case contains a recorded dispatch order, it prints how
-    /// far the scheduler, and a FIFO and a wrong scheduler as baselines, agree with it.
+    /// scheduler's reason and state. If the case contains a recorded dispatch order, it also prints
+    /// how many dispatches of the scheduler agree with that order. For comparison, it prints the
+    /// agreement of two other schedulers: a FIFO, and one with different rules.
     Explain(Explain),
     /// Serve a modelled disk to real programs in real time
     ///
@@ -180,8 +185,9 @@ pub enum Command {
     /// null model without cache, journal and disk mechanics is shown as a baseline.
     ///
     /// Small counts may differ by 2 requests or 16 KiB instead (`5 % or 2`), because a timer can
-    /// move one commit past the end of the run. If the machine was busy, or the modelled disk was
-    /// late, figures that depend on time are not judged, and the exit code is 5.
+    /// move one journal commit past the end of the run. If the machine was busy, or the modelled
+    /// disk completed requests too late, results that depend on time are not judged, and the exit
+    /// code is 5.
     ///
     /// It needs root. It removes everything that it creates, also after a signal.
     CheckWorlds(CheckWorlds),
@@ -189,11 +195,11 @@ pub enum Command {
     ///
     /// Two test devices are created: a slow disk and a loop device on it. Processes of known I/O
     /// priority classes submit batches of requests to the kernel's mq-deadline, kyber and bfq.
-    /// Tracepoints show in which order the kernel issues them. Seekwell's schedulers replay the
-    /// same insertions and completions. So do two null models (a FIFO and one-way sweeps) and
-    /// copies with a planted mistake, which must be detected. Each batch is submitted twice, to
-    /// show how often the kernel repeats its decisions. The exit code is 1 if Seekwell's decisions
-    /// differ where the kernel repeats its own.
+    /// Tracepoints show in which order the kernel issues the requests. Seekwell's schedulers replay
+    /// the same insertions and completions. Two null models (a FIFO and one-way sweeps) replay them
+    /// too, and so do copies of the schedulers with a planted mistake, which must be detected. Each
+    /// batch is submitted twice, to show how often the kernel repeats its decisions. The exit code
+    /// is 1 if Seekwell's decisions differ from decisions that the kernel repeated.
     ///
     /// It needs root. It removes everything that it creates, also after a signal.
     VerifyKernel(VerifyKernel),
@@ -236,9 +242,10 @@ pub enum Command {
     /// Report on results or a trace: HTML page, Markdown or terminal
     ///
     /// For a results folder, or a file that `seekwell import` reads, it writes one HTML page that
-    /// needs no network. The page shows the result for each device, a map of tests and schedulers,
-    /// every test with its intervals and runs, sweeps as lines, and the method. The page's address
-    /// contains the selected view, so that you can send the view as a link.
+    /// needs no network. The page shows the result for each device, a map with one row per
+    /// test and one column per scheduler, every test with its intervals and runs, and the method. A
+    /// sweep over the values of a parameter is drawn as lines. The page's address contains the
+    /// selected view, so that you can send the view as a link.
     ///
     /// For a trace (any format of `seekwell formats`), it shows the statistics of btt and
     /// iowatcher: sizes, distances, merges, processes, the times from Q (queued) to C (completed),
@@ -272,9 +279,9 @@ pub enum Command {
     Host(Host),
     /// Check what works on this machine, and how to get the rest
     ///
-    /// Simulations need nothing. Tests on real disks and some displays need root, tracefs, BPF,
-    /// io_uring, FUSE, loop devices or other programs. The command checks each of these and prints
-    /// the commands that provide the missing ones. It changes nothing and needs no root.
+    /// Simulations have no requirements. Tests on real disks and some displays need root, tracefs,
+    /// BPF, io_uring, FUSE, loop devices or other programs. The command checks each of these and
+    /// prints the commands that provide the missing ones. It changes nothing and needs no root.
     Doctor(Doctor),
     /// Set a scheduler and tunables until reboot, or for one command
     ///
@@ -284,25 +291,26 @@ pub enum Command {
     ///
     /// With --for COMMAND, it restores everything when the command ends, also after a failure. It
     /// returns the exit code of the command and passes signals to it. If this program is killed
-    /// with kill -9, a guardian process restores the settings. If both are killed, the next
-    /// `seekwell switch` or `seekwell switch --restore` restores them.
+    /// with kill -9, a guardian process restores the settings. If both processes are killed, the
+    /// next `seekwell switch` or `seekwell switch --restore` restores the settings.
     ///
     /// If this kernel lacks the scheduler (cfq, deadline, noop), the message names the nearest one.
     Switch(Switch),
     /// Apply a scheduler, optionally at every boot, or undo it
     ///
-    /// It sets a scheduler on the device and reads the setting back. A results folder with a
-    /// verdict names the scheduler, or you do. --persist keeps it for later boots: by a udev rule
-    /// with the serial number of the disk, a tuned profile (--persist=tuned), lines for NixOS
-    /// (--persist=nixos), or a kernel parameter (--persist=boot; only kernels before 5.0 use
-    /// elevator=). It shows the files before it writes them.
+    /// It sets a scheduler on the device and reads the setting back. You name the scheduler, or
+    /// give a results folder whose verdict names it. --persist keeps the scheduler for later boots.
+    /// It writes a udev rule with the serial number of the disk, or a tuned profile
+    /// (--persist=tuned). It can also print lines for NixOS (--persist=nixos), or a kernel
+    /// parameter (--persist=boot; only kernels before 5.0 use elevator=). It shows the files before
+    /// it writes them.
     ///
     /// --undo removes these files, restores replaced files, and restores the settings of this boot.
     Apply(Apply),
     /// Record a device's block I/O as a trace while a command runs
     ///
-    /// It reads the kernel's block tracepoints with BPF or a tracefs instance of its own, so other
-    /// tracing does not change. The name of the output file selects the format. A .ftrace file
+    /// It reads the kernel's block tracepoints with BPF or a separate tracefs instance, so other
+    /// tracing is not affected. The name of the output file selects the format. A .ftrace file
     /// holds all events as the kernel prints them. blkparse text, blktrace binary (for blkparse and
     /// btt), CSV and fio iolog hold the bios with times, processes and names. The exit code is that
     /// of the command, and signals are passed to it. If the kernel lost events, this is reported
@@ -313,8 +321,9 @@ pub enum Command {
     /// It reads composite.xml of the Phoronix Test Suite, exports and pages of
     /// OpenBenchmarking.org, JSON of fio and hyperfine, output of pgbench and sysbench, logs of
     /// pgbench, and any CSV with columns scheduler, workload and value. Single runs are compared by
-    /// logarithms (Welch's test), published means by standard errors. The tests are corrected for
-    /// multiple comparisons (Holm). The order of runs is unknown, so drift cannot be excluded.
+    /// Welch's test on the logarithms of their values. Published means are compared by Welch's test
+    /// on means and standard errors. The tests are corrected for multiple comparisons (Holm). The
+    /// order of runs is unknown, so drift cannot be excluded.
     Import(Import),
     /// Compare two results: kernels, program versions or days
     ///
@@ -324,7 +333,8 @@ pub enum Command {
     /// for differences between sessions. Differences in machine and settings are listed first.
     ///
     /// The exit code is 1 if a scheduler got worse by more than the margin, and the one-sided 95 %
-    /// bound confirms it. Without a control, it is always 0, because the session may be the cause.
+    /// bound confirms it. Without a control, the exit code is always 0, because a difference
+    /// between the sessions may be the cause.
     Diff(Diff),
     /// Print a completion script for a shell
     Completions(Completions),

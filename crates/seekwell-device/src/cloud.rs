@@ -3,8 +3,9 @@
 //!
 //! An operation of up to 256 KiB costs one token. A larger operation costs one token per 256 KiB.
 //! The bucket for operations fills at the base rate of the volume, and empties at most at its burst
-//! rate. The bucket for bytes holds the bytes of one second. An operation that finds too few tokens
-//! waits; waiting operations proceed in order of arrival. Latencies are drawn from a log-normal
+//! rate. The bucket for bytes saves no tokens for a burst. An operation takes its tokens even if
+//! the bucket holds fewer. Then the bucket is in debt, and the next operation waits until the debt
+//! is refilled. Operations wait in order of arrival. Latencies are drawn from a log-normal
 //! distribution.
 //!
 //! The model leaves out the limits of the virtual machine, multi-attach, the slow first read of a
@@ -49,8 +50,9 @@ pub static DEFS: &[Def] = &[
         "hardware queues"),
 ];
 
-/// A token bucket, full at the start. The credit is stored as the time at which the bucket would
-/// have been empty.
+/// A token bucket, full at the start. Instead of a number of tokens, it stores the time at which
+/// the bucket will be full again (`spent`). At the time `now`, before `spent`, the bucket holds
+/// `(most - (spent - now)) / base` tokens. A negative number is a debt.
 #[derive(Debug, Clone, Copy)]
 struct Bucket {
     /// Time per token at the base rate (`base`) and at the burst rate (`burst`), in 1/1024 ns.
@@ -58,9 +60,8 @@ struct Bucket {
     burst: u64,
     /// Maximum credit, as the time in which the bucket fills at the base rate, in 1/1024 ns.
     most: u64,
-    /// Time that the tokens used so far take at the base rate, plus `most`, in 1/1024 ns. The
-    /// addition of `most` avoids a negative number for a bucket that is full at time 0. Never less
-    /// than the time of the last call. 64 bits would overflow after 208 days.
+    /// Time at which the bucket will be full again if no more tokens are taken, in 1/1024 ns. If
+    /// this time has passed, the bucket is full. 64 bits would overflow after 208 days.
     spent: u128,
     /// Earliest time at which the burst rate permits the next operation, in 1/1024 ns.
     next: u128,
@@ -162,8 +163,8 @@ impl Device for Cloud {
         if !error && c.op != Op::Flush && c.op != Op::Discard {
             let t = u128::from(now.0) << 10;
             let paid = self.operations.pay(t, n.div_ceil(self.unit).max(1));
-            // Tokens of the bucket for bytes are sectors. Their delay applies to this operation and
-            // the next.
+            // In the bucket for bytes, one token is one sector. The tokens that this operation
+            // takes delay the next operations, not this one.
             let moved = self.bytes.pay(t, n);
             let at_ns = paid.max(moved).div_ceil(1 << 10);
             at = Instant(u64::try_from(at_ns).unwrap_or(u64::MAX));

@@ -2,10 +2,11 @@
 //! experiments, programs, control groups and tracefs instances. The settings of devices are handled
 //! in [`crate::switch::journal`].
 //!
-//! While an experiment sets schedulers, there is a note about it in a directory that survives a
-//! boot. The process of the experiment locks the note until it ends. A note without a lock shows
-//! which experiment was interrupted and how to continue it. The note does not contain the cause of
-//! the interruption.
+//! An experiment that sets schedulers writes a note, which is a small JSON file. The file is in a
+//! directory that is kept across a reboot. The process of the experiment locks the note until the
+//! process ends. A note that no process has locked belongs to an interrupted experiment. It
+//! contains the name of the experiment and the command that continues it, but not the cause of the
+//! interruption.
 
 use crate::block::Tree;
 use crate::place::{self, ours};
@@ -19,7 +20,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Environment variable that replaces the directory `/var/lib/seekwell`.
 pub const VARIABLE: &str = "SEEKWELL_STATE_DIR";
 const DEFAULT: &str = "/var/lib/seekwell";
-/// Prefix of the names that Seekwell creates. The number of the process follows.
+/// Prefix of the names that Seekwell creates. The process ID follows the prefix.
 pub(crate) const PREFIX: &str = "seekwell-";
 
 /// An experiment that is running or was interrupted.
@@ -54,7 +55,7 @@ pub struct Notes {
     dir: PathBuf,
 }
 
-/// The note of a running experiment. Dropping it removes the note.
+/// The note of a running experiment. Dropping this value removes the file.
 #[derive(Debug)]
 pub struct Note {
     path: PathBuf,
@@ -63,20 +64,21 @@ pub struct Note {
     _file: File,
 }
 
-/// A note whose process has ended.
+/// The note of an interrupted experiment: its process has ended.
 #[derive(Debug)]
 pub struct Dead {
     /// The experiment.
     pub about: About,
-    /// Whether the machine was booted since then.
+    /// Whether the machine was booted after the note was written.
     pub booted: bool,
-    /// Number of the process.
+    /// ID of the process that wrote the note.
     pub pid: u32,
     note: Note,
 }
 
 impl Notes {
-    /// Returns the notes of a machine, or of a copy of its files.
+    /// Returns the directory of notes of this machine, or of a directory tree with copies of the
+    /// files of another machine.
     pub fn new(tree: &Tree) -> Self {
         let told = std::env::var_os(VARIABLE).filter(|d| !d.is_empty() && tree.is_live());
         let state = told.map_or_else(|| tree.at(DEFAULT), PathBuf::from);
@@ -110,7 +112,7 @@ impl Notes {
     /// Updates a note.
     ///
     /// # Errors
-    /// The note cannot be written. Then the earlier note is kept.
+    /// The note cannot be written. In this case the previous version of the note is kept.
     pub fn change(&self, tree: &Tree, note: &mut Note, about: &About) -> io::Result<()> {
         self.replace_old(tree, about);
         note._file = self.write(tree, &note.path, about)?;
@@ -143,8 +145,8 @@ impl Notes {
         let mut how = OpenOptions::new();
         how.write(true).create(true).truncate(true).mode(0o600);
         let mut file = how.custom_flags(libc::O_NOFOLLOW).open(&early)?;
-        // The note is locked before it gets its name, so that no other process takes it for a
-        // leftover.
+        // The note is locked under a temporary name and then renamed. So another process never
+        // finds it unlocked, and does not treat this run as interrupted.
         file.try_lock().map_err(io::Error::from)?;
         file.write_all(serde_json::to_string(&entry)?.as_bytes())?;
         file.sync_all()?;
@@ -204,11 +206,13 @@ fn read_note(tree: &Tree, path: &Path) -> Option<Dead> {
 }
 
 impl Note {
-    /// Ends the experiment and removes its note. Returns the directories that could not be removed.
-    /// If there are any, the note is kept for `host restore`.
+    /// Ends the experiment and removes its note. Returns the directories of this process that still
+    /// exist in the experiment's directory. If there are any, the note is kept, so that a later
+    /// cleanup finds them.
     pub fn end(self) -> Vec<PathBuf> {
         let left = place::of_process(&self.dir, std::process::id());
-        // If the directory cannot be read, it may still contain some.
+        // If the experiment's directory cannot be read, it may still contain directories of this
+        // process.
         let left = left.unwrap_or_else(|_| vec![self.dir.clone()]);
         if !left.is_empty() {
             self.leave();
@@ -236,7 +240,7 @@ impl Dead {
     pub fn forget(self) {
         drop(self.note);
     }
-    /// Keeps the note for the next call.
+    /// Keeps the note, so that [`Notes::dead`] returns it again.
     pub fn leave(self) {
         self.note.leave();
     }
@@ -247,15 +251,15 @@ fn boot(tree: &Tree) -> String {
     id.unwrap_or_default().trim().to_owned()
 }
 
-/// Returns whether the name `seekwell-PID-N` contains the number of a process that has ended.
+/// Returns whether the name `seekwell-PID-N` contains the ID of a process that has ended.
 pub(crate) fn of_a_dead_one(prefix: &str, name: &str) -> bool {
     let pid = name.strip_prefix(prefix).and_then(|n| n.split('-').next());
     pid.and_then(|p| p.parse::<u32>().ok())
         .is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists())
 }
 
-/// Removes control groups and tracefs instances of processes that have ended, and returns their
-/// paths. Those that are still in use are kept.
+/// Removes control groups and tracefs instances that processes of Seekwell created and that are not
+/// in use. The processes must have ended. Returns the paths of the removed directories.
 pub fn debris() -> Vec<PathBuf> {
     let places = [
         "/sys/fs/cgroup/blkio",
@@ -348,8 +352,8 @@ mod tests {
         assert!(dead[0].booted);
     }
 
-    /// Before the first run that counts, a note has no results. Such notes do not replace each
-    /// other.
+    /// Before the first run that counts, a note has no directory of results. A new note does not
+    /// replace an earlier note without such a directory.
     #[test]
     fn a_note_is_changed_once_there_are_results() {
         let t = Scratch::new(&std::env::temp_dir(), "notes").expect("made");

@@ -1,5 +1,5 @@
-//! The trait [`Machine`] on the host. Every call is a system call, which completes before its
-//! future returns.
+//! The implementation of the trait [`Machine`] that runs scripts on the real kernel. Every call is
+//! a blocking system call, so its future is ready when it is polled first.
 
 pub mod tasks;
 
@@ -23,15 +23,15 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Number of notes that are passed on together, so that tasks rarely wait for the lock of the
-/// measures.
+/// Number of [`Note`]s about operations that a task collects before it adds them to the measures of
+/// the run. All tasks share the measures, so each task takes their lock only rarely.
 const NOTES: usize = 256;
 
 /// The host, as used by one task.
 pub struct HostMachine {
     pub(crate) shared: Arc<Shared>,
     pub(crate) path: String,
-    /// Index of the task in the measures.
+    /// Index of the task in the measures of the run.
     task: usize,
     rng: Pcg64Mcg,
     input: Aligned,
@@ -132,7 +132,8 @@ impl HostMachine {
     }
 }
 
-/// When the script ends, its machine is dropped, which ends the task in the measures.
+/// When the script of a task ends, the machine of the task is dropped. The drop records the end of
+/// the task in the measures of the run.
 impl Drop for HostMachine {
     fn drop(&mut self) {
         self.flush_notes();

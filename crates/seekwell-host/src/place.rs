@@ -1,9 +1,9 @@
 //! Creates directories of Seekwell inside a directory of the user. They are removed whenever the
 //! program ends, except after kill -9.
 //!
-//! A directory of a killed run is recognised by its marker file, which no process has locked. If a
-//! run was killed before it created the marker or after it removed the marker, its directory is
-//! empty. Such a directory is recognised by its name, which contains the number of a process that
+//! A directory belongs to a killed run if it contains a marker file that no process has locked. If
+//! a run was killed before it created the marker or after it removed the marker, its directory is
+//! empty. An empty directory belongs to a killed run if its name contains the ID of a process that
 //! has ended.
 
 use std::fs::{self, File, OpenOptions};
@@ -58,8 +58,8 @@ pub struct Scratch {
     marker: Option<File>,
 }
 
-/// Name of the file that marks a directory as created by Seekwell. The file is empty and locked
-/// (flock) during the run. The lock does not depend on process numbers.
+/// Name of the file that marks a directory as created by Seekwell. The file is empty. The process
+/// locks it (flock) during the run. The lock is valid even if process IDs are reused.
 pub const MARKER: &str = ".seekwell-run";
 /// Name of the marker before it is locked.
 const EARLY: &str = ".seekwell-new";
@@ -107,9 +107,9 @@ impl Scratch {
                         let _ = fs::remove_dir_all(&path);
                         continue;
                     }
-                    // Without space for the marker or without support for locks, the directory has
-                    // no marker. A cleanup does not remove it while this process is running,
-                    // because its name contains the number of this process.
+                    // If there is no space for the marker, or the file system does not support
+                    // locks, the directory has no marker. A cleanup does not remove the directory
+                    // while this process is running, because its name contains the process ID.
                     let (marker, gone) = (marked.ok(), false);
                     return Ok(Scratch { path, gone, marker });
                 }
@@ -130,8 +130,8 @@ impl Scratch {
     }
 }
 
-/// Removes a directory while its marker is locked, so that no other process takes it for a
-/// leftover.
+/// Removes a directory while its marker is locked. Because of the lock, no other process treats the
+/// directory as that of a killed run.
 fn remove(path: &Path, marker: Option<File>) -> Result<(), PlaceError> {
     empty(path);
     let first = fs::remove_dir_all(path);
@@ -164,9 +164,9 @@ fn empty(path: &Path) {
     }
 }
 
-/// Creates the marker in a new directory. The marker gets its final name only after it is locked,
-/// so the marker of a running process is always locked. If it cannot be locked, it keeps its first
-/// name, so that the directory is not empty.
+/// Creates the marker in a new directory. The marker is locked under the name [`EARLY`] and then
+/// renamed to [`MARKER`], so a marker of a running process is always locked. If the marker cannot
+/// be locked, it keeps the name [`EARLY`], so that the directory is not empty.
 fn mark(dir: &Path) -> io::Result<File> {
     let early = dir.join(EARLY);
     let file = OpenOptions::new()
@@ -179,8 +179,9 @@ fn mark(dir: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// A directory of a killed run. It is recognised by its marker without a lock. If the run was
-/// killed before it created the marker, it is recognised by its name.
+/// A directory of a killed run. Such a directory contains a marker that no process has locked. If
+/// it contains no marker, because the run was killed before it created one, the directory is
+/// recognised by the process ID in its name.
 #[derive(Debug)]
 pub struct Leftover {
     /// Path of the directory.
@@ -189,12 +190,14 @@ pub struct Leftover {
     pub bytes: u64,
     /// Whether another file system is mounted inside the directory.
     mounted: bool,
-    /// The locked marker. `None` if there is no marker; then the directory is empty.
+    /// The marker, which this process has locked. `None` if there is no marker. Then the directory
+    /// is empty.
     marker: Option<File>,
 }
 
 /// Returns the directories of killed runs inside `dir`, sorted by name. Directories of running
-/// processes and of other users, and directories without a marker, are left out.
+/// processes and directories of other users are left out. A directory without a marker is returned
+/// only if it is empty and the process in its name has ended.
 pub fn leftovers(dir: &Path) -> Vec<Leftover> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let ours = entries.filter(|e| {
@@ -247,10 +250,10 @@ pub(crate) fn of_process(dir: &Path, pid: u32) -> io::Result<Vec<PathBuf>> {
     Ok(all)
 }
 
-/// Locks a marker that no other process has locked.
+/// Opens and locks a marker. Returns an error if another process has locked the marker.
 fn held_by_none(path: &Path) -> io::Result<File> {
     // The marker is opened for writing, because network file systems require this for locks. The
-    // open does not follow symbolic links and does not wait for a pipe.
+    // flags prevent that the call follows a symbolic link or waits for a pipe.
     let open = |write: bool| {
         let mut how = OpenOptions::new();
         how.read(!write).write(write);
@@ -269,7 +272,7 @@ fn held_by_none(path: &Path) -> io::Result<File> {
     Ok(marker)
 }
 
-/// Returns the process number in a name such as `seekwell-NAME-PID-N`.
+/// Returns the process ID in a name such as `seekwell-NAME-PID-N`.
 fn process_of(name: &str) -> Option<u32> {
     let mut parts = name.strip_prefix(PREFIX)?.rsplit('-');
     let mut number = || parts.next().and_then(|p| p.parse::<u32>().ok());
@@ -277,13 +280,13 @@ fn process_of(name: &str) -> Option<u32> {
     number()
 }
 
-/// Returns whether a name contains the number of a process that has ended.
+/// Returns whether a directory's name contains the ID of a process that has ended.
 fn of_a_dead_one(name: &str) -> bool {
     process_of(name).is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists())
 }
 
 /// Returns a directory whose process was killed before it created the marker or after it removed
-/// the marker. The directory is empty, or its marker has its first name.
+/// the marker. The directory is empty, or contains only a marker with the name [`EARLY`].
 fn unmarked(path: PathBuf) -> Option<Leftover> {
     let dead = of_a_dead_one(&path.file_name()?.to_string_lossy());
     let entries = fs::read_dir(&path).ok()?;

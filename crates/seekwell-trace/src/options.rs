@@ -48,16 +48,16 @@ pub struct Limits {
     pub ratio_max: u64,
     /// Number of decompressed bytes up to which the ratio is not checked.
     pub ratio_floor_bytes: u64,
-    /// Maximum number of incomplete records at the same time. If there are more, the oldest is
-    /// returned without a completion.
+    /// Maximum number of records that wait for their completion event at the same time. If there
+    /// are more, the oldest record is returned without a completion.
     pub pending_max: usize,
-    /// Number of events in the window in which the events of a block trace are sorted by time. An
-    /// event that is farther out of order gets the time of its predecessor.
+    /// Number of events of a block trace that are held back to sort them by time. An event that is
+    /// farther out of order gets the time of the event before it.
     pub reorder_max: usize,
     /// Maximum trace time between a record and its completion, in ns.
     pub pending_ns: u64,
-    /// Maximum number of names: of files in an iolog, of processes in a block trace, or of volumes
-    /// in a collection.
+    /// Maximum number of different names in a trace. These are the file names in a fio iolog, the
+    /// process names in a block trace, or the volume names in a trace of many volumes.
     pub names_max: usize,
     /// Maximum number of bytes of a stream that are stored in a temporary file.
     pub spool_bytes_max: u64,
@@ -86,7 +86,7 @@ pub struct ReadOptions {
     pub stream: Stream,
     /// Read only this device, `major << 20 | minor` (blktrace, blkparse, ftrace, csv).
     pub device: Option<u32>,
-    /// Read only the volume with this name (collections of many volumes).
+    /// Read only the volume with this name (formats whose traces contain many volumes).
     pub volume: Option<String>,
     /// Read only records that were submitted at least this time after the first record of the
     /// trace, in ns. Times of records then count from this time.
@@ -109,7 +109,7 @@ pub struct ReadOptions {
     pub vscsi_response: Option<TimeUnit>,
     /// Keep the events of block traces for [`crate::Reader::take_events`].
     pub keep_events: bool,
-    /// Limits.
+    /// Limits that protect the computer from broken or malicious files.
     pub limits: Limits,
 }
 

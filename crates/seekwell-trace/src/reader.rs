@@ -1,9 +1,10 @@
-//! The common reader of traces. It detects the format, and ensures the guarantees of [`Record`].
+//! The reader of traces of all formats. It detects the format. It checks and corrects each record,
+//! so that the guarantees of [`Record`] hold.
 //!
 //! Events of block traces that are out of time order are first sorted within a window (see
 //! [`crate::join`]). All other records keep the order of the file, in all formats. If a record has
-//! an earlier time than the record before it, it gets the time of that record. A warning tells how
-//! often this happened, and the largest change.
+//! an earlier time than the record before it, it gets the time of that record. At the
+//! end, a warning contains the number of such records and the largest change of a time.
 
 use crate::blk::BlkEvent;
 use crate::error::{ErrorKind, Place, TraceError, shown};
@@ -48,7 +49,8 @@ pub struct Reader {
     from_ns: u64,
     until_ns: u64,
     pids: BTreeSet<u32>,
-    /// Processes of the skipped records, if the user selected processes.
+    /// Number of skipped records of each process that the user did not select. Empty if the user
+    /// selected no processes.
     other_pids: Tally,
     done: bool,
     /// For each file, the number of bytes read so far, and its size.
@@ -179,7 +181,7 @@ impl Reader {
             return refuse(what, "omit --pid");
         }
         let mut notes = Notes::default();
-        // If the size of a file is unknown, the total progress is unknown.
+        // If the size of one file is unknown, the progress over all files is unknown.
         let far: Option<Vec<_>> = inputs.iter().map(Input::far).collect();
         let src = (format.open)(inputs, options, &mut notes)?;
         Ok(Reader {
@@ -239,14 +241,15 @@ impl Reader {
     pub fn base_ns(&self) -> Option<u64> {
         self.base_ns
     }
-    /// Returns true if the trace contains events (blktrace, blkparse, ftrace), from which records
-    /// are made.
+    /// Returns true if the trace contains events (blktrace, blkparse, ftrace). The reader makes the
+    /// records from these events.
     pub fn tells_events(&self) -> bool {
         self.src.tells_events()
     }
-    /// Moves the events read since the last call to `into`, in order of time on the clock of the
-    /// trace. There are no events unless [`ReadOptions::keep_events`] is set. Events are kept in
-    /// memory until they are moved, so call this method after every record.
+    /// Moves the events that were read since the previous call into the vector `into`. They are
+    /// sorted by time, and their times are those of the trace's clock. The reader keeps events only
+    /// if [`ReadOptions::keep_events`] is set. It keeps them in memory until they are moved, so
+    /// call this method after every record.
     pub fn take_events(&mut self, into: &mut Vec<BlkEvent>) {
         self.src.take_events(into);
     }
@@ -257,7 +260,7 @@ impl Reader {
     pub(crate) fn devices(&self) -> &Tally {
         self.notes.devices()
     }
-    /// Returns the warnings so far as text. They are complete after the end of the iterator.
+    /// Returns the warnings so far as text. The list is complete when the iterator has ended.
     pub fn warnings(&self) -> Vec<String> {
         let mut out = self.notes.lines();
         let devices = self.notes.devices();
@@ -362,8 +365,8 @@ impl Reader {
         Ok(Some(r))
     }
 
-    /// Returns an error at the end of the trace, if the selected device, volume or processes were
-    /// not found.
+    /// Returns an error at the end of the trace if the user selected a device, a volume or
+    /// processes, and not one record of the trace matches the selection.
     fn none_such(&self) -> Option<TraceError> {
         if self.records > 0 {
             return None;

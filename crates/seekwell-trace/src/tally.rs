@@ -9,12 +9,12 @@ const KEYS_MAX: usize = 1 << 16;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     counts: BTreeMap<u32, u64>,
-    /// Sum of the counts of all keys beyond [`KEYS_MAX`].
+    /// Sum of the counts of the keys that are not in `counts`, because it is full.
     others: u64,
 }
 
 impl Tally {
-    /// Counts a key.
+    /// Adds 1 to the count of a key.
     #[inline]
     pub fn add(&mut self, key: u32) {
         if let Some(n) = self.counts.get_mut(&key) {
@@ -38,12 +38,13 @@ impl Tally {
         }
         self.others += other.others;
     }
-    /// Returns the number of different keys. Beyond the limit, it is a lower bound.
+    /// Returns the number of different keys, at most [`KEYS_MAX`].
     pub fn kinds(&self) -> usize {
         self.counts.len()
     }
-    /// Returns the `n` most frequent keys as text, for example "8,0 (120), 8,16 (7), 3 more".
-    /// `name` returns the name of a key.
+    /// Returns a text that lists the `n` most frequent keys with their counts. The end of the text
+    /// is the number of keys that are not listed: "8,0 (120), 8,16 (7), 3 more" lists two of five
+    /// keys. `name` returns the name of a key.
     pub fn busiest(&self, n: usize, name: impl Fn(u32) -> String) -> String {
         let mut all: Vec<(u64, u32)> = self.counts.iter().map(|(k, n)| (*n, *k)).collect();
         // At equal counts, the lowest key comes first.

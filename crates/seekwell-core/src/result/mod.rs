@@ -1,4 +1,5 @@
-//! The result record. All kinds of runs write it; all reports, comparisons and imports read it.
+//! The result record of one run. Simulations, replays and runs on a host write it. Reports and
+//! comparisons read it.
 //!
 //! A record contains only results of the run itself. It contains no wall-clock time and no number
 //! of threads, so that equal runs give equal bytes.
@@ -84,7 +85,8 @@ pub struct Metric {
     pub n: u64,
 }
 
-/// One second in the series of an operation. An operation counts in the second in which it ends.
+/// Results of one kind of operation in one second of a run. Each operation is counted in the second
+/// in which it ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpSecond {
     /// Number of operations that ended in this second.
@@ -138,8 +140,8 @@ pub struct Operation {
     pub bytes: u64,
     /// Latency from the start to the end of each operation.
     pub latency: Latency,
-    /// One entry per second from the start of the run. The last entry is that of the last
-    /// operation.
+    /// One entry per second from the start of the run. The last entry is the second in which the
+    /// last operation ended.
     pub seconds: Vec<OpSecond>,
     /// Start of the first operation, ns since the run began.
     #[serde(default)]
@@ -251,7 +253,7 @@ pub struct SchedulerUsed {
     pub tunables: BTreeMap<String, String>,
 }
 
-/// The queue between scheduler and device, with the limits that were in force during the run.
+/// Settings of the request queue of the device during the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueUsed {
     /// Value of queue/max_sectors_kb, KiB.
@@ -294,7 +296,7 @@ pub struct Early {
 pub struct Host {
     /// Kernel release (`uname -r`).
     pub kernel: String,
-    /// Model name of the CPU. If there are several kinds: of the first one.
+    /// Model name of the first CPU.
     pub cpu: String,
     /// Number of cores that are online.
     pub cores: u32,
@@ -306,7 +308,7 @@ pub struct Host {
     pub mount_options: String,
 }
 
-/// Results of a program next to the measured program, while the clock of the measured program ran.
+/// Results of a background program, while the clock of the measured program ran.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct BackgroundPart {
     /// Path of the program's first task: "beside/streams".
@@ -315,9 +317,10 @@ pub struct BackgroundPart {
     pub workload: String,
     /// The workload's parameters.
     pub params: BTreeMap<String, String>,
-    /// Number of times that the program was started.
+    /// Number of times that the background program was started.
     pub rounds: u32,
-    /// End of the program, ns since the run began. `None` if it ended with the measured program.
+    /// End of the background program, ns since the run began. `None` if it ended together with the
+    /// measured program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_ns: Option<u64>,
     /// Metrics of the program, if it was started once and ran to its end.
@@ -376,10 +379,10 @@ pub struct Record {
     /// Time from the first submission to the last completion, ns. It includes file layout and
     /// removal.
     pub duration_ns: u64,
-    /// Start of the workload's clock, ns since the run began. All values of the record count from
-    /// the start to the stop of this clock. Exceptions are [`Record::seconds`], the seconds of
-    /// operations and the marks, which cover the whole run. `None` if there is no clock or the run
-    /// ended before its start; then all values cover the whole run.
+    /// Start of the workload's clock, ns since the run began. The values of the record cover the
+    /// time from the start to the stop of this clock. Only [`Record::seconds`],
+    /// [`Operation::seconds`] and [`Record::marks`] cover the whole run. `None` if the workload has
+    /// no clock, or if the run ended before the clock started. Then all values cover the whole run.
     #[serde(default)]
     pub clock_start_ns: Option<u64>,
     /// Stop of the workload's clock, ns since the run began. `None` if the clock stopped at the end
@@ -398,22 +401,24 @@ pub struct Record {
     pub back_merges: u64,
     /// Number of bios merged at the front of a request.
     pub front_merges: u64,
-    /// Number of requests joined with a neighbour.
+    /// Number of times that two adjacent requests were merged into one.
     pub joins: u64,
     /// Number of bios that waited for a request or tag.
     pub waits: u64,
     /// Mean distance from one issued request to the next, sectors.
     pub mean_seek_sectors: f64,
-    /// True if tasks were charged CPU time for the scheduler's work. False in four cases: records
-    /// of versions without this model, hard disks (whose requests take a thousand times as long),
-    /// md arrays, and replays, which are not submitted by a task.
+    /// True if the simulation charged the tasks for the CPU time of the scheduler's work. It does
+    /// not charge them on an md array, nor on a hard disk, where a request takes about a thousand
+    /// times as long as that work. A replay has no tasks that could be charged. The field is also
+    /// false in results of program versions without this feature, and if the machine leaves out
+    /// this cost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub scheduler_charged: bool,
     /// Time in which the device was busy, ns.
     pub device_busy_ns: u64,
     /// Mean number of requests that were in the device.
     pub depth_mean: f64,
-    /// Mean number of bios that were submitted and not completed. A bio counts from the time at
+    /// Mean number of bios that were submitted and not yet completed. A bio counts from the time at
     /// which the program submitted it.
     pub outstanding_mean: f64,
     /// Largest number of bios that were in the block layer at once.
@@ -435,7 +440,7 @@ pub struct Record {
     /// Tasks of the workload, in the order in which they began.
     #[serde(default)]
     pub tasks: Vec<TaskPart>,
-    /// Results of the programs next to the workload, in the order of the specification.
+    /// Results of the background programs, in the order of the specification.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<BackgroundPart>,
     /// Kinds of tasks in which some tasks were starved by others.
@@ -505,7 +510,8 @@ impl Record {
         d.latency.record(ns);
         self.count_second(write, bytes, asked, done);
     }
-    /// Counts a completed bio only in the series of seconds, because the clock did not run.
+    /// Counts a completed bio only in [`Record::seconds`]. This is for a bio that completed while
+    /// the workload's clock did not run.
     pub fn count_second(&mut self, write: bool, bytes: u64, asked: Instant, done: Instant) {
         let ns = done.since(asked).0;
         let at_s = done.since_start() / NSEC_PER_SEC;

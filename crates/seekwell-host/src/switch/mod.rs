@@ -4,11 +4,11 @@
 //! The settings are recorded before the first change ([`journal`]). Dropping [`Switched`] restores
 //! them: at the end, after an error, and after a panic. Signals must not end the program before
 //! that ([`command::Held`]). After `kill -9` the record remains, and the next start restores the
-//! settings. Changed values are read back. A value that differs is an error. For times that the
-//! kernel counts in ticks it is only a note.
+//! settings. Changed values are read back. If a value that was read back differs from the written
+//! value, this is an error. If the kernel only rounded the value to ticks or pages, it is a note.
 //!
-//! Values that sysfs does not show are not restored. An example is the number of tags under `none`.
-//! This module never changes it.
+//! Values that sysfs does not show are not restored. An example is the number of tags under `none`,
+//! which this module never changes.
 
 mod again;
 pub mod command;
@@ -72,12 +72,12 @@ pub enum SwitchError {
     /// The scheduler has no such tunable.
     #[error("{0}")]
     Tunable(String),
-    /// Another run has locked the device.
+    /// Another process of Seekwell has locked the device.
     #[error("{device} is being switched by {by}; wait for its end")]
     Busy {
         /// Name of the device.
         device: String,
-        /// Description of the other run.
+        /// Description of the other process.
         by: String,
     },
     /// The settings cannot be recorded.
@@ -145,16 +145,16 @@ impl Change {
         all.retain(|d| d.name != "scheduler" && !self.asked.contains(&d.name));
         all
     }
-    /// Returns the tunables of the previous scheduler that differed from their defaults. The change
-    /// loses these values.
+    /// Returns the tunables of the previous scheduler that differed from their defaults. The switch
+    /// to another scheduler resets these tunables.
     pub fn lost(&self) -> Vec<(String, String)> {
         let s = &self.before.scheduler;
         let all = self.before.tunables.iter();
         let own = |t: &(&String, &String)| match (names::default_of(s, t.0), names::tunables_of(s))
         {
             (Some(default), _) => default != t.1,
-            // `async_depth` depends on `nr_requests`. If the defaults of a scheduler are unknown,
-            // all its tunables are returned.
+            // The default of `async_depth` depends on `nr_requests`, so it is left out. If the
+            // tunables of a scheduler are unknown, all of them are returned.
             (None, Some(_)) => t.0 != "async_depth",
             (None, None) => true,
         };
@@ -192,8 +192,9 @@ impl Change {
         }
         (self.before.scheduler.clone(), set)
     }
-    /// Returns whether a switch back restores `nr_requests` automatically. With a scheduler, the
-    /// kernel sets it to twice the number of tags, of which at most 128 count.
+    /// Returns whether a switch back to the previous scheduler restores `nr_requests`
+    /// automatically. When a scheduler is set, the kernel sets `nr_requests` to `2 * min(tags,
+    /// 128)`. Under `none`, `nr_requests` is the number of tags.
     fn follows(&self) -> bool {
         let number = |s: &Settings| s.attributes.get("nr_requests")?.parse::<u32>().ok();
         let asked = self.asked.iter().any(|a| a == "nr_requests");
@@ -215,8 +216,9 @@ pub struct Switched {
 }
 
 impl Switched {
-    /// Changes the settings of devices. If one device fails, all are restored. `words` describes
-    /// the purpose, for other processes that find the lock.
+    /// Changes the settings of devices. If one device fails, all devices are restored. `words`
+    /// describes the purpose of the change. Another process shows this text if it finds the device
+    /// locked.
     pub fn begin(
         tree: &Tree,
         records: &Records,
@@ -299,7 +301,7 @@ impl Drop for Switched {
     }
 }
 
-/// Returns text from a record that is safe to print.
+/// Returns text that is safe to print: one line of limited length, without control characters.
 fn printable(words: &str) -> String {
     crate::block::clean(words)
 }
@@ -359,8 +361,9 @@ fn apply(queue: &Queue, w: &Wish<'_>) -> Result<Vec<String>, SwitchError> {
     Ok(notes)
 }
 
-/// Returns a note that a throttling target has no effect. The scheduler switches throttling off,
-/// and the kernel ignores a write of the target that it already stores.
+/// Returns a note that a written latency target of writeback throttling had no effect. The
+/// scheduler has disabled throttling, and the kernel ignores a write of the value that it already
+/// stores.
 fn no_change(scheduler: &str, value: &str) -> String {
     let next = value.parse::<u64>().map_or(String::new(), |v| {
         format!("; to enable it, write {}", v + 1)

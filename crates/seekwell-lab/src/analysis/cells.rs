@@ -38,7 +38,7 @@ impl<'a> Table<'a> {
         all.map(|r| r.and_then(|r| r.value(metric)).filter(|v| v.is_finite()))
             .collect()
     }
-    /// Returns the duration of each run. It is a lower bound if the run reached its limit.
+    /// Returns the duration of each run. It is a lower bound if the run reached its time limit.
     fn untils(&self) -> Vec<Vec<Option<Until>>> {
         let of = |r: &Option<&Run>| r.and_then(Run::until);
         let column = |c: &Vec<Option<&Run>>| c.iter().map(of).collect();
@@ -85,7 +85,7 @@ fn rows(results: &Results, index: usize, runs: &[&Run]) -> Vec<CellAnalysis> {
     for (row, of) in rows.iter_mut().enumerate() {
         (of.row, of.rows) = (row, metrics.len());
         of.checks.retain(|_| row == 0);
-        // A metric that has its own row is not listed again among the secondary metrics.
+        // A metric that has a row of its own is not listed again among the secondary metrics.
         of.secondary
             .retain(|s| row == 0 && metrics.iter().all(|m| m.name != s.metric.name));
     }
@@ -100,8 +100,8 @@ fn analyse_cell(
 ) -> CellAnalysis {
     let cell = &results.cells[index];
     let treatments = &cell.treatments;
-    // Only the first row can make the stopping rule stop a cell, so only its intervals are
-    // corrected for the repeated looks at the data.
+    // The stopping rule uses only the first row of a cell, so only the intervals of that row are
+    // corrected for the repeated checks of the data.
     let decides_end = metric.name == cell.primary.name;
     let columns: Vec<_> = (0..treatments.len())
         .map(|t| table.column(t, &metric.name))
@@ -175,7 +175,7 @@ fn analyse_cell(
     }
 }
 
-/// Returns the geometric mean of each treatment in each metric that must agree.
+/// Returns the geometric mean of each treatment, for each metric in [`Cell::checks`].
 fn checks(cell: &Cell, table: &Table<'_>) -> Vec<Check> {
     let of = |name: &String| {
         let runs = table.runs.iter().flatten().flatten();
@@ -212,8 +212,8 @@ fn side(
         of: runs.iter().flatten().count(),
         than_s: stored(than_s),
     });
-    // If some runs reached their limit, the statistics of the other runs would not represent all
-    // runs.
+    // If some runs reached their time limit, the statistics of the other runs would not represent
+    // all runs.
     let d = match censored {
         Some(_) => stats::describe(&[]),
         None => d,
@@ -242,9 +242,10 @@ fn side(
 /// Builds the comparisons of a cell.
 struct Make<'a> {
     /// Duration of each run, by treatment and block. It is a lower bound if the run reached its
-    /// limit.
+    /// time limit.
     untils: &'a [Vec<Option<Until>>],
-    /// Times to compare when a run reached its limit; empty if no run reached its limit.
+    /// Durations to compare if a run reached its time limit. Empty if no run reached its time
+    /// limit.
     times: &'a [Vec<Option<f64>>],
     treatments: &'a [usize],
     method: &'a Method,
@@ -260,9 +261,9 @@ type Columns = [Vec<Option<f64>>];
 
 impl Make<'_> {
     /// Returns, for each treatment, whether its interval needs the correction for early stopping.
-    /// These are the treatments whose interval was still too wide at the look before the last. The
-    /// rule stopped as soon as their intervals were narrow enough, so their spread is
-    /// underestimated.
+    /// A treatment needs it if its interval was still too wide at the last check but one of the
+    /// stopping rule. The rule ended the cell as soon as that interval was narrow enough. This is
+    /// more likely when the spread is small by chance, so the spread is underestimated.
     fn bound(&self, columns: &Columns, reference: usize, better: Better) -> Vec<bool> {
         let rule = stopping(self.method);
         let by_rule = matches!(self.ended, CellEnd::Met(_))
@@ -310,8 +311,9 @@ impl Make<'_> {
         )
     }
 
-    /// Counts the blocks in which runs of two treatments reached their limit. Returns `None` if
-    /// there are no such blocks.
+    /// Counts the blocks in which the run of treatment `a`, the run of treatment `b`, or both runs
+    /// reached the time limit. These three counts are separate. A block counts only if it has a run
+    /// of each treatment. Returns `None` if all three counts are 0.
     fn at_limit(&self, a: usize, b: usize) -> Option<AtLimit> {
         let mut found = AtLimit::default();
         if !self.times.is_empty() {
@@ -389,8 +391,8 @@ impl Make<'_> {
             let of = |t: usize| of(t).filter(|s| s.metric.name == metric.name);
             return match (of(one), of(other)) {
                 (Some(s), Some(t)) => Some(Comparison::summaries(s, t, metric)),
-                // If only one side has single runs, they are reduced to a mean and its error, as in
-                // a publication.
+                // If single runs are known for only one of the two treatments, they are reduced to
+                // their mean and standard error.
                 (Some(s), None) if y.iter().any(Option::is_some) => {
                     let t = super::unpaired::summed(other, &have(y), metric);
                     Some(Comparison::summaries(s, &t, metric))
@@ -423,8 +425,8 @@ impl Make<'_> {
     }
 }
 
-/// Collects the items without spare capacity. With a thousand cells, spare capacity would be most
-/// of the memory.
+/// Collects the items into a vector without spare capacity. With a thousand cells, the spare
+/// capacity of all vectors would be most of the memory.
 fn fitting<T>(all: impl Iterator<Item = T>) -> Vec<T> {
     let mut all: Vec<T> = all.collect();
     all.shrink_to_fit();
@@ -440,8 +442,8 @@ fn same(column: &[Option<f64>]) -> bool {
 }
 
 /// Widens the interval of a cell that was stopped as soon as the interval excluded 0. The interval
-/// was checked after every block, so it is made as wide as an interval that allows such repeated
-/// checks.
+/// was checked after every block. It is made so wide that its confidence level holds in spite of
+/// these repeated checks.
 fn watched(p: &mut Paired, alpha: f64) {
     let (Some(mean), Some(se), Some(df)) = (p.mean, p.se, p.df) else {
         return;

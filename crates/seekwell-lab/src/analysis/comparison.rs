@@ -19,14 +19,14 @@ pub enum Test {
     WelchSummary,
 }
 
-/// Number of blocks in which runs reached their limit.
+/// Number of blocks in which runs of two treatments reached their time limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AtLimit {
-    /// Number of blocks in which only `one` reached its limit.
+    /// Number of blocks in which only the run of the first treatment reached its time limit.
     pub one: usize,
-    /// Number of blocks in which only `other` reached its limit.
+    /// Number of blocks in which only the run of the second treatment reached its time limit.
     pub other: usize,
-    /// Number of blocks in which both treatments reached their limit.
+    /// Number of blocks in which the runs of both treatments reached their time limit.
     pub both: usize,
 }
 

@@ -1,10 +1,11 @@
 //! Turns results into conclusions: the effect, interval and verdict of each comparison in each
 //! cell, the signs of noise, and the overview of the experiment.
 //!
-//! The primary comparisons are those with the reference, corrected over the whole experiment. All
-//! pairs are also compared with the same data, because a scheduler is called "ahead of all others"
-//! only if all its pairs show it. They are corrected over all pairs of the experiment. The
-//! secondary metrics form a third family. Numbers are rounded to 12 digits, so that equal results
+//! There are three families of comparisons. The primary comparisons compare each treatment with the
+//! reference. The second family compares all pairs of treatments with the same data, because a
+//! scheduler is called "ahead of all others" only if it is ahead in all its pairs. The third family
+//! compares the secondary metrics. In each family, the p values are corrected for the number of
+//! comparisons in the whole experiment. Numbers are rounded to 12 digits, so that equal results
 //! give equal bytes on every machine.
 
 mod cells;
@@ -75,7 +76,7 @@ pub struct CellAnalysis {
     pub reference: usize,
     /// Number of blocks with at least one run.
     pub blocks: usize,
-    /// Why the cell stopped running blocks.
+    /// Why no further blocks were run in the cell.
     pub ended: CellEnd,
     /// True if no run depends on its seed, so that each treatment has one exact value.
     pub exact: bool,
@@ -96,11 +97,12 @@ pub struct CellAnalysis {
     /// Smallest relative difference from the reference that this number of blocks detects with a
     /// power of 80 %.
     pub visible: Option<f64>,
-    /// Time at the start of timed runs that the values leave out.
+    /// Warm-up: the time at the start of a timed run that the values leave out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm_up: Option<WarmUp>,
-    /// Metrics without their own row. They must agree too before the analysis concludes that
-    /// nothing differs. Only the first row contains them.
+    /// Metrics that have no row of their own. The analysis concludes that the treatments do not
+    /// differ only if the treatments are equal in these metrics too. Only the first row contains
+    /// them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<Check>,
     /// Signs of noise.
@@ -115,7 +117,8 @@ fn one_row() -> usize {
     1
 }
 
-/// A metric that must agree before the analysis concludes that nothing differs.
+/// A metric in which the treatments must be equal before the analysis concludes that they do not
+/// differ.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Check {
     /// The metric.
@@ -151,7 +154,8 @@ pub struct Side {
     pub n: usize,
     /// Number of runs that failed.
     pub failed: usize,
-    /// Runs that reached their limit. If there are any, the side has no mean and no spread.
+    /// Runs that reached their time limit. If there are any, the treatment has no mean and no
+    /// standard deviation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub censored: Option<Longer>,
     /// Arithmetic mean of the runs.
@@ -166,25 +170,25 @@ pub struct Side {
     pub se: Option<f64>,
     /// 95 % confidence interval of the mean.
     pub interval95: Option<(f64, f64)>,
-    /// Smallest number of operations that a value is based on; `None` if not known.
+    /// Smallest number of operations from which the value of a run was computed. `None` if unknown.
     pub operations: Option<u64>,
     /// One value per block.
     pub values: Vec<Option<f64>>,
 }
 
-/// The runs of a treatment that reached their limit.
+/// The runs of a treatment that reached their time limit before the work was finished.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Longer {
-    /// Number of runs that reached their limit.
+    /// Number of runs that reached their time limit.
     pub runs: usize,
-    /// Number of all runs.
+    /// Number of all runs of the treatment.
     pub of: usize,
-    /// The work takes longer than this time, in s. It is the shortest time after which a limit was
-    /// reached.
+    /// The work takes longer than this time, in s. It is the duration of the shortest run that
+    /// reached its time limit.
     pub than_s: f64,
 }
 
-/// A metric that does not decide, with its comparisons.
+/// A metric that does not decide which treatment is ahead, with its comparisons.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Secondary {
     /// The metric.
@@ -198,8 +202,8 @@ impl Analysis {
     pub fn rows(&self, cell: usize) -> impl Iterator<Item = &CellAnalysis> {
         self.cells.iter().filter(move |c| c.cell == cell)
     }
-    /// Returns the cells in which the rows of a group were measured. A cell with several rows is
-    /// returned several times.
+    /// Returns the cell of each row of a group. If several rows belong to the same cell, the cell
+    /// is returned once for each of these rows.
     pub fn measured<'a>(
         &self,
         results: &'a Results,

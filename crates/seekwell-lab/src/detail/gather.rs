@@ -14,7 +14,8 @@ const PROCESSES: usize = 40;
 /// Largest number of marks that are kept per run.
 const MARKS: usize = 4_000;
 
-/// The fields of a record that this module reads. A results folder stores them too.
+/// The fields of a record that this module reads. They come from a record, or from a results
+/// folder.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Told {
@@ -40,10 +41,12 @@ type Kind = (Layer, String);
 #[derive(Debug, Default)]
 struct Pile {
     runs: u32,
+    /// Number of operations of each kind, and their number per latency bucket.
     operations: BTreeMap<Kind, (u64, BTreeMap<u64, u64>)>,
     /// 99th percentile of the latency of each run, by kind of operation.
     p99: BTreeMap<Kind, Vec<f64>>,
     courses: BTreeMap<Kind, Course>,
+    /// The run and the kind of operation whose seconds are being added.
     under_way: Option<(RunKey, Kind)>,
     marks: Vec<Mark>,
     shares: BTreeMap<String, u64>,
@@ -106,8 +109,8 @@ impl Gather {
         self.piles.entry((key.cell, key.treatment)).or_default()
     }
 
-    /// Adds a run with some fields of its record. `bytes` is the number of bytes that the block
-    /// layer transferred.
+    /// Adds a run. `told` holds some fields of its record, and `bytes` is the number of bytes that
+    /// the block layer transferred.
     pub(super) fn add_partial(&mut self, key: RunKey, duration_ns: u64, told: &Told, bytes: u64) {
         if let Some(m) = &told.metric
             && let Some(kind) = m.operation.split(", ").next().filter(|k| !k.is_empty())
@@ -150,7 +153,8 @@ impl Gather {
         let pile = self.pile(key);
         let kind = (kind.0, kind.1.to_owned());
         pile.operations.entry(kind.clone()).or_default().0 += count;
-        // With fewer operations the 99th percentile is the largest value.
+        // With fewer operations, fewer than ten of them are beyond the 99th percentile, so it is
+        // too uncertain.
         if count >= 1_000 {
             pile.p99.entry(kind).or_default().push(p99 as f64);
         }
@@ -177,7 +181,8 @@ impl Gather {
         }
     }
 
-    /// Adds one second of a run. All seconds of a run and kind must be added one after another.
+    /// Adds the values of one second of a run to the time series of one kind of operation. The
+    /// caller must add all seconds of one run and one kind of operation without others in between.
     pub(super) fn second(&mut self, key: RunKey, layer: Layer, kind: &str, row: &SeriesRow) {
         let pile = self.pile(key);
         let now = (key, (layer, kind.to_owned()));

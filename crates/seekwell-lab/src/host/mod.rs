@@ -1,5 +1,6 @@
-//! The substrate `host`: an experiment in a directory of this machine, with the kernel's schedulers
-//! and real programs.
+//! Runs an experiment on the real kernel instead of in the simulation. Real programs do I/O in a
+//! directory of this machine, under the schedulers of the running kernel. Results name this way of
+//! execution `host`.
 //!
 //! The design of the experiment ([`HostDesign`]) comes from a command line, or from an experiment
 //! file with a table `[host]` ([`file`]). It is expanded to the type [`Experiment`], which
@@ -7,8 +8,8 @@
 //! the runs one after the other. Before each run it sets the scheduler and verifies that it is
 //! active. It also sets the queue attributes that must be equal in all runs.
 //!
-//! If schedulers cannot be set, the only treatment is the active scheduler. Not supported: several
-//! directories in one experiment, and devices without a file system.
+//! If schedulers cannot be set, the only treatment is the active scheduler. An experiment cannot
+//! use several directories, or devices without a file system.
 
 mod beside;
 mod expand;
@@ -24,15 +25,15 @@ pub use words::HostWork;
 use crate::experiment::Design;
 use std::path::PathBuf;
 
-/// Queue attributes that are set for every run. kyber needs `iostats`, because its statistics are
-/// its input. Writeback throttling keeps the kernel's default, which disables it only under bfq
-/// ([`seekwell_sched::wbt`]).
+/// Queue attributes that are set for every run. kyber needs `iostats`, because it makes its
+/// decisions from these statistics. Writeback throttling keeps the default of the kernel, which
+/// disables throttling only under bfq ([`seekwell_sched::wbt`]).
 pub const EQUAL: &[(&str, &str)] = &[("iostats", "1")];
 
 /// The design of an experiment on this machine.
 #[derive(Clone, Debug, Default)]
 pub struct HostDesign {
-    /// Name, method, schedulers and reference. Its devices and workloads are not used.
+    /// Name, method, schedulers and reference. The devices and workloads in it are not used.
     pub design: Design,
     /// The directory in which the programs run.
     pub path: PathBuf,

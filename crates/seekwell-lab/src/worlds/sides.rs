@@ -1,4 +1,5 @@
-//! One side of the comparison, real or simulated: its requests to the disk, and its speed.
+//! Runs a workload on the real kernel or in the simulation, and counts its requests to the disk.
+//! These are the two sides of the comparison.
 
 use super::Options;
 use super::WorldsError;
@@ -31,7 +32,7 @@ const LOOK: Duration = Duration::from_millis(10);
 /// Task ID of the simulated journal thread.
 const JOURNAL: TaskId = TaskId(2);
 
-/// Result of one side.
+/// Result of the real or the simulated side.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Side {
     /// Requests by kind during the timed part of the workload.
@@ -42,7 +43,7 @@ pub struct Side {
     pub unit: String,
     /// Duration of the timed part in s.
     pub seconds: f64,
-    /// Number of fsync and fdatasync calls; 0 if this side does not count them.
+    /// Number of fsync and fdatasync calls. It is 0 for the real run, which does not count them.
     pub fsyncs: u64,
     /// Notes for the reader.
     pub warnings: Vec<String>,
@@ -150,7 +151,8 @@ pub fn real(
     let options = seekwell_host::Options::new(mounted.path(), a.seed);
     let (began, waited) = (std::time::Instant::now(), waited_us());
     trace.start().map_err(failed)?;
-    // The run's time and the trace's time at the same instant; their difference converts times.
+    // The clock of the trace and the clock of the run, read at the same instant. Their difference
+    // converts times of the run to times of the trace.
     let offset = std::sync::OnceLock::new();
     let script = plan.clone();
     let ran = seekwell_host::run_script(plan.name(), &options, |m| {
@@ -207,7 +209,8 @@ fn memory_bytes() -> u64 {
     kib.unwrap_or(4 << 20) << 10
 }
 
-/// Writes a trace to a new file. If this run already used the name, a number is appended.
+/// Writes a trace to a new file in `dir`. If this process has already written a trace of that name,
+/// a number is appended to the name.
 fn keep(dir: &Path, name: &str, text: &str) -> Result<(), WorldsError> {
     static KEPT: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -277,7 +280,8 @@ pub struct Order {
 }
 
 impl Order {
-    /// Prepares a simulation with the modelled device, or with another device for the null model.
+    /// Prepares a simulation. `device` is the modelled device, or another device for the null
+    /// model.
     pub fn new(a: &Options, plan: &Plan, host: &Host, device: &str) -> Self {
         Order {
             world: world(a, host, device),
@@ -289,8 +293,8 @@ impl Order {
         }
     }
 
-    /// Runs the simulation in a thread. After a signal the thread is abandoned; it owns only
-    /// memory.
+    /// Runs the simulation in a thread. After a signal, returns without waiting for the thread.
+    /// This is safe because the thread owns only memory.
     pub fn run(self) -> Result<Side, WorldsError> {
         let thread = std::thread::spawn(|| self.simulate());
         while !thread.is_finished() {
@@ -332,8 +336,9 @@ impl Order {
     }
 }
 
-/// The disk as the kernel sees it through a loop device on its file: limited to the size of the
-/// file, with the write cache that the kernel reported, and without FUA.
+/// The simulated disk with the same properties as the loop device of the real run. Its capacity is
+/// at most the size of the loop device's backing file. It has a volatile write cache if the kernel
+/// reported one for the loop device. It does not support FUA.
 struct Cut<D> {
     inner: D,
     facts: DeviceFacts,
@@ -372,7 +377,7 @@ impl<D: Device> Device for Cut<D> {
     }
 }
 
-/// The file below the loop device on the real side.
+/// The backing file of the loop device in the real run.
 pub enum Below {
     /// A file that a server presents as the modelled disk.
     Model(Server),
@@ -388,7 +393,8 @@ impl Below {
             Below::File(f) => f.clone(),
         }
     }
-    /// Ends the server of a modelled disk and returns its statistics; `None` for a regular file.
+    /// Ends the server of a modelled disk and returns the server's statistics. For a regular file,
+    /// removes the file and returns `None`.
     pub fn stop(self) -> Result<Option<Value>, WorldsError> {
         match self {
             Below::Model(s) => s.stop().map(Some),

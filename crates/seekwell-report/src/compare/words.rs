@@ -1,4 +1,4 @@
-//! A row of the table in words: "best", "1.04x slower", "same", "unclear".
+//! Describes a row of the table of results in words: "best", "1.04x slower", "same", "unclear".
 
 use super::seeds::Judged;
 use crate::verdict::list;
@@ -7,25 +7,25 @@ use seekwell_core::result::Record;
 use seekwell_lab::analysis::single::Standing;
 use seekwell_lab::analysis::{Ahead, CellAnalysis};
 
-/// The result of one scheduler within a row.
+/// The result of one scheduler in one row of the table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Mark {
-    /// The best scheduler, which is significantly ahead of another.
+    /// The best scheduler. It is significantly ahead of at least one other scheduler.
     Best,
     /// Within the margin of the best scheduler.
     Same,
     /// Significantly worse than the best scheduler, by this factor.
     Slower(f64),
-    /// One of the scheduler's runs reached its limit, and the best scheduler is significantly
-    /// ahead.
+    /// At least one run of the scheduler reached its time limit, and the best scheduler is
+    /// significantly ahead.
     Unfinished,
-    /// The runs do not decide.
+    /// The runs do not show whether the scheduler is worse than the best scheduler.
     Unclear,
-    /// The scheduler has no value.
+    /// No run of the scheduler has a value.
     Missing,
 }
 
-/// Returns the marks of a cell's treatments.
+/// Returns the result of each treatment in a row.
 pub(super) fn of_cell(cell: &CellAnalysis, treatments: &[usize]) -> Vec<Mark> {
     let ahead = cell.ahead();
     let mark = |t: &usize| {
@@ -52,7 +52,7 @@ pub(super) fn of_cell(cell: &CellAnalysis, treatments: &[usize]) -> Vec<Mark> {
     treatments.iter().map(mark).collect()
 }
 
-/// Returns the marks of single runs.
+/// Returns the result of each scheduler if there is only one run per scheduler.
 pub(super) fn of_runs(standing: Option<&Standing>, records: &[Record]) -> Vec<Mark> {
     let Some(s) = standing.filter(|s| s.enough() && !s.only_placement()) else {
         return vec![Mark::Unclear; records.len()];
@@ -88,7 +88,7 @@ fn factor(x: f64) -> String {
     }
 }
 
-/// Returns the word for one mark.
+/// Returns the text for the result of one scheduler.
 pub(super) fn word(mark: Mark, unit: &str) -> String {
     match mark {
         Mark::Best => "best".to_owned(),
@@ -100,7 +100,7 @@ pub(super) fn word(mark: Mark, unit: &str) -> String {
     }
 }
 
-/// Groups names with the same text, in the order of the first.
+/// Groups the names that have the same text. The groups are in the order of their first names.
 fn together<'a>(all: impl Iterator<Item = (String, &'a str)>) -> Vec<(String, Vec<&'a str>)> {
     let mut out: Vec<(String, Vec<&str>)> = Vec::new();
     for (text, name) in all {
@@ -112,8 +112,9 @@ fn together<'a>(all: impl Iterator<Item = (String, &'a str)>) -> Vec<(String, Ve
     out
 }
 
-/// Describes a row in words, the longest form first. `names` are the names of the schedulers that
-/// have these marks.
+/// Returns several texts that describe the same row of the table, from the longest to the shortest.
+/// The caller takes the first text that fits. `marks` and `names` hold the result and the name of
+/// each scheduler, in the same order. `unit` is the unit of the row's metric.
 pub(super) fn phrases(marks: &[Mark], names: &[String], unit: &str) -> Vec<String> {
     let names = &all_in_prose(names);
     let of = |wanted: fn(&Mark) -> bool| -> Vec<&str> {
@@ -162,7 +163,7 @@ pub(super) fn phrases(marks: &[Mark], names: &[String], unit: &str) -> Vec<Strin
     }
     let each = format!("{} {behind}", each.join(", "));
     let mut all = vec![format!("{ahead}, {each}{rest}")];
-    // A shorter form that names only the smaller group.
+    // A shorter text names only the schedulers of the smaller group.
     if leaders.len() > slower.len() {
         all.push(format!("{each}, others same{rest}"));
         all.push(format!("{each}, rest same{rest}"));
@@ -181,7 +182,8 @@ pub(super) fn phrases(marks: &[Mark], names: &[String], unit: &str) -> Vec<Strin
         }
         all.push(format!("{ahead}, next {} {behind}{rest}", factor(least)));
     }
-    // This form omits the others, whose values are in the columns.
+    // The shortest text names only the best schedulers. The columns of the table contain the values
+    // of the others.
     if rest.is_empty() {
         all.push(ahead);
     }
@@ -189,7 +191,7 @@ pub(super) fn phrases(marks: &[Mark], names: &[String], unit: &str) -> Vec<Strin
 }
 
 /// Counts in how many rows each scheduler is ahead, for example "bfq ahead in 3 of 7 (copy, mail
-/// and scan); level in 4 of 7". With `named`, the rows are named if there are few.
+/// and scan); level in 4 of 7". If `named` is true, small numbers of rows are listed by name.
 pub(super) fn summary(rows: &[Judged], labels: &[String], named: bool) -> String {
     /// Maximum number of rows that are named. More rows are only counted.
     const NAMED: usize = 3;

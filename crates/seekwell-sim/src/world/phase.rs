@@ -1,11 +1,12 @@
-//! The start times of a program and of its tasks. They are in phase with the machine's clocks, or
-//! the seed determines them.
+//! Random start times of a program and of its tasks, for machines with the setting `phase=drawn`.
+//! With the default `phase=boot`, there is no random delay.
 //!
 //! On a real machine, a program starts at a random time between two runs of the flusher and between
 //! two clock ticks. A new task starts when its core has woken up. These times are not controlled,
-//! so real runs differ. With random phases, runs of the model differ in the same way.
+//! so real runs differ. With `phase=drawn`, simulated runs with different seeds differ in the same
+//! way.
 //!
-//! Background programs are not affected, because they start with the measured program's clock.
+//! Background programs are not delayed, because they start with the measured program's clock.
 
 use super::exec::{Script, Shared};
 use super::sync::Task;
@@ -21,7 +22,9 @@ use std::task::Poll;
 /// to 2012. C6 of Nehalem takes 200 us, and Sandy Bridge about half.
 pub(super) const WAKE_UP: Nanos = Nanos(200_000);
 
-/// Delays a script by a random sleep of less than `most`, if the seed determines the start times.
+/// Puts a random sleep of less than `most` before a script, if the machine has the setting
+/// `phase=drawn`. The seed and the task's path determine the length of the sleep. With any other
+/// setting, the script is returned unchanged.
 pub(super) fn behind(world: &Shared, task: Task, most: Nanos, script: Script) -> Script {
     let late = {
         let w = world.borrow();

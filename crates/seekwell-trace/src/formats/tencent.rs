@@ -1,10 +1,11 @@
-//! Tencent CBS traces (Zhang and others, ATC 2020): 5584 volumes of a cloud, ten days of 2018. The
-//! files are `YYYY-MM-DD-HH.tgz`; the reader reads the text file from inside the archive. It has no
+//! Tencent CBS traces (Zhang and others, ATC 2020): 5584 volumes of a cloud, ten days of 2018. They
+//! are published as tar archives, `YYYY-MM-DD-HH.tgz`, with one text file in each archive. The user
+//! must extract the text file, because this reader does not read archives. The text file has no
 //! header line. The columns are `Timestamp,Offset,Size,IOType,VolumeID`.
 //!
-//! The time is in whole Unix seconds. Within a second, the order is that of the file, and a replay
-//! submits the requests of a second together. Offset and Size are in sectors of 512 bytes. IOType
-//! is 0 for a read and 1 for a write. Completions were not recorded.
+//! The time is in whole Unix seconds. The requests of one second are in the order of the file, and
+//! a replay submits them together. Offset and Size are in sectors of 512 bytes. IOType is 0 for a
+//! read and 1 for a write. The traces contain no completions.
 
 use super::volumes::{Row, Volume, VolumesReader, Wrong, fields, looks_like};
 use crate::info::{Carries, FormatInfo, Has, Keeps, Volumes};

@@ -1,5 +1,5 @@
-//! Flash units and channels, each modelled as a clock. A unit also counts its pending background
-//! work (cleaning).
+//! Flash units and channels. The model of each stores only the time at which it becomes idle. A
+//! unit also stores the duration of its pending background work (cleaning).
 
 use super::super::host::enter;
 use super::super::params::SsdParams;
@@ -30,7 +30,8 @@ impl Unit {
     fn settle(&mut self, at: u64) {
         self.debt = self.debt.saturating_sub(at.saturating_sub(self.free()));
     }
-    /// Returns how long a read waits for the running operation, which needs `left` more ns.
+    /// Returns how long a read waits for the running operation, in ns. The operation needs `left`
+    /// more ns. If that is long, the read suspends the operation, which takes `susp` ns.
     #[inline]
     fn wait(&mut self, at: u64, left: u64, susp: u64) -> u64 {
         if susp == 0 || left <= susp || self.suspended == at + left {
@@ -39,8 +40,8 @@ impl Unit {
         self.suspended = at + left;
         susp
     }
-    /// Returns the time at which the unit will have finished all its work. This time does not
-    /// change while the unit only works.
+    /// Returns the time at which the unit will have finished all its work, including the pending
+    /// cleaning. This time changes only when the unit gets new work.
     #[inline]
     fn load(&self) -> u64 {
         self.free() + self.debt
@@ -52,8 +53,8 @@ impl Unit {
 pub(super) struct Flash {
     units: Vec<Unit>,
     channels: Vec<u64>,
-    /// A lower bound of the load of each unit. It is not exact, because reads do not update this
-    /// tree.
+    /// A lower bound of [`Unit::load`] for each unit. The value is not exact, because reads do not
+    /// update this tree.
     loads: Tree,
     read: u64,
     xfer: u64,
@@ -62,11 +63,12 @@ pub(super) struct Flash {
     prog_rested: u64,
     /// Time of a program operation including its transfer, in ns.
     prog_all: u64,
-    /// Maximum pending cleaning of a unit, in ns. If a unit has more, writes wait for it.
+    /// Maximum pending cleaning of a unit, in ns. A program on a unit with more pending cleaning
+    /// waits until this maximum is reached.
     debt_max: u64,
     /// End of the last scheduled program.
     pub last_end: u64,
-    /// Number of array reads and programs.
+    /// Number of reads of the flash array and of program operations.
     pub ops: u64,
     pub log: EventLog,
     /// Arrival time of the current command, for events. Operations are scheduled ahead of time.
@@ -114,8 +116,8 @@ impl Flash {
             // Reads run one after another. A program that was suspended resumes after them.
             unit.read_end
         } else if writing {
-            // Programs are scheduled without gaps, so the remainder of this division is the rest of
-            // the running program.
+            // Programs follow each other without gaps, so the remainder of this division is the
+            // time that the running program still needs.
             let left = (unit.write_end - ready) % self.prog_all;
             ready + unit.wait(ready, left, self.susp)
         } else {

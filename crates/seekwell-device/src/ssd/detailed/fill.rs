@@ -50,8 +50,8 @@ impl Shuffled {
 }
 
 /// Returns the number of blocks per unit that hold no old data. These blocks do not count as
-/// over-provisioning. Under load, one or two blocks fewer than the low mark are free, and two
-/// half-empty blocks are being written.
+/// over-provisioning. The number is the lower threshold of garbage collection. Under load, one or
+/// two blocks fewer than this threshold are free, and two more blocks are half written.
 pub(super) fn reserve(p: &SsdParams) -> u32 {
     p.gc_marks.0
 }
@@ -62,7 +62,7 @@ pub(super) fn blocks(p: &SsdParams) -> u64 {
     libm::round(share / f64::from(p.block)) as u64 + u64::from(reserve(p))
 }
 
-/// Puts the map and the units into the state that the parameters name.
+/// Fills the map and the flash units with the state that the parameter `state` selects.
 pub(super) fn prepare(p: &SsdParams, map: &mut Map, units: &mut [Unit], rng: &mut Pcg64Mcg) {
     match p.state {
         State::Fresh => {
@@ -79,8 +79,9 @@ pub(super) fn prepare(p: &SsdParams, map: &mut Map, units: &mut [Unit], rng: &mu
     }
 }
 
-/// Generates the state after the whole drive was written once in order. The data are striped over
-/// the units, one program per unit.
+/// Generates the state after the whole drive was written once, sequentially. The data are striped
+/// over the flash units. Each unit gets the `k` pages of one program operation, then the next unit
+/// gets the next `k` pages.
 fn filled(p: &SsdParams, map: &mut Map, units: &mut [Unit]) {
     let k = u64::from(p.k);
     let n = u64::from(p.units);
@@ -95,7 +96,7 @@ fn filled(p: &SsdParams, map: &mut Map, units: &mut [Unit]) {
         for i in 0..count {
             map.place_at((first + i) as u32, (base + i) as u32);
         }
-        // The rest of a partly filled program remains unused.
+        // If the last program operation has fewer than `k` pages, its other pages remain unused.
         written[u] = at + k;
         first += count;
     }
@@ -136,8 +137,8 @@ fn aged(
     for (u, unit) in units.iter_mut().enumerate() {
         let from = u as u32 * map.blocks;
         let mine = all / n + u64::from((u as u64) < all % n);
-        // Two blocks per unit are open. Each is filled up to a random point and holds the newest
-        // data.
+        // Each unit has two open blocks. Each open block is filled up to a random point, and holds
+        // the newest data.
         let mut open = [0u32; 2].map(|_| below(rng, p.block / p.k) * p.k);
         if u64::from(open[0] + open[1]) > mine / 2 {
             open = [0; 2];
@@ -145,13 +146,13 @@ fn aged(
         let opened = u64::from(open[0] + open[1]);
         let mine = mine - opened;
         let u_valid = victim_valid(f64::from(closed) * block / mine.max(1) as f64 - 1.0);
-        // The exponential law. A factor corrects it, because with few blocks the sum would not be
-        // exact.
+        // The exponential law gives the fraction of valid pages of each block. With few blocks, the
+        // sum over the blocks is not exact, so a factor corrects it.
         let law = |i: u32| libm::pow(u_valid, (f64::from(i) + 0.5) / f64::from(closed));
         let sum: f64 = (0..closed).map(law).sum();
         let factor = mine as f64 / sum;
         let (mut exact, mut given) = (0.0, 0u64);
-        // The law starts with the youngest block, but the loop closes the oldest block first.
+        // Index 0 is the youngest block. The loop closes the oldest block first.
         for i in (0..closed).rev() {
             exact += law(i) * factor;
             let want = if i == 0 {
@@ -164,7 +165,7 @@ fn aged(
             let b = from + i;
             let mut left = want;
             for at in 0..p.block {
-                // Select this number of pages from the remaining pages. All subsets are equally
+                // Selects `left` of the remaining pages of the block. All subsets are equally
                 // likely.
                 let remain = u64::from(p.block - at);
                 if ((u128::from(rng.next_u64()) * u128::from(remain)) >> 64) as u64 >= left {
@@ -202,7 +203,8 @@ fn aged(
         }
         unit.free.extend(from + closed + 2..from + map.blocks);
     }
-    // Rounding can leave a few pages without a place. They go to the open blocks.
+    // Because of rounding, a few user pages may not be stored yet. They go to the open blocks for
+    // host writes.
     let mut rest = next.map(|i| order.at(i) as u32).filter(|l| holds(*l));
     'units: for unit in units.iter_mut() {
         let block = unit.host.block;
