@@ -1,4 +1,5 @@
-//! A measured scenario, and the scenarios of one layer with one device. Each runs a number of I/Os through a part of the stack. It returns a sum
+//! A measured scenario, and the scenarios of one layer with one device. Each runs a number of I/Os
+//! through a part of the stack. It returns a sum
 //! that depends on all I/Os, so that the compiler cannot remove the work.
 
 use rand::Rng;

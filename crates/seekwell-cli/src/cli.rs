@@ -571,7 +571,7 @@ pub struct Explain {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub depth: Option<u32>,
     /// Service time of each request, in microseconds [CSV default: 5000]
-    #[arg(long, value_name = "US", value_parser = service_us)]
+    #[arg(long, value_name = "US", value_parser = live::service_us)]
     pub service_us: Option<f64>,
     /// Exit with status 1 if a case differs from its recording
     #[arg(long)]
@@ -588,8 +588,7 @@ pub struct Explain {
     #[arg(long, value_name = "FILE.html", conflicts_with_all = ["all", "csv", "json"],
         value_hint = ValueHint::FilePath)]
     pub report: Option<PathBuf>,
-    /// Print the decisions as `id,t_ns,event`. Events are dispatch, dispatch+ (another bio of the
-    /// same request) and timer (without id). Times are in ns since the start
+    /// Print the decisions as CSV: id, time in ns since the start, dispatch or timer
     #[arg(long, conflicts_with = "json")]
     pub csv: bool,
     /// Print one JSON document
@@ -598,15 +597,4 @@ pub struct Explain {
     /// Output file
     #[command(flatten)]
     pub output: Output,
-}
-
-fn service_us(text: &str) -> Result<f64, String> {
-    let us: f64 = text
-        .parse()
-        .map_err(|_| "not a number of microseconds".to_owned())?;
-    if us.is_finite() && (0.0..=1e9).contains(&us) {
-        Ok(us)
-    } else {
-        Err("outside 0..=1000000000 microseconds".to_owned())
-    }
 }

@@ -120,7 +120,7 @@ impl From<CaseError> for Failure {
 
 fn say(message: &str) {
     // If stderr is closed too, the message is lost.
-    let message = crate::out::harmless(message);
+    let message = crate::harmless::harmless(message);
     let _ = writeln!(anstream::stderr(), "{BAD}error:{BAD:#} {message}");
 }
 
@@ -128,7 +128,7 @@ fn say(message: &str) {
 /// go to stderr with code 2.
 pub fn usage(e: &clap::Error) -> ExitCode {
     let text = e.render().ansi().to_string();
-    let text = crate::out::harmless(&text);
+    let text = crate::harmless::harmless(&text);
     let _ = match e.use_stderr() {
         true => write!(anstream::stderr(), "{text}"),
         false => write!(anstream::stdout(), "{text}"),

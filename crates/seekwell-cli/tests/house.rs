@@ -329,7 +329,7 @@ fn texts() -> Vec<(String, String)> {
 }
 
 #[test]
-fn source_files_can_be_read_in_a_sitting() {
+fn source_files_are_short() {
     let all = texts();
     assert!(all.len() > 50, "the walk found the sources");
     // Reports all offenders together.

@@ -121,7 +121,7 @@ fn the_page_names_every_field_and_letter_and_no_other() {
         Line::End(Box::default()),
     ];
     let kinds: BTreeSet<String> = lines.iter().flat_map(keys).collect();
-    let (_, table) = page.split_once("| line | what it is |").expect("the table");
+    let (_, table) = page.split_once("| line | meaning |").expect("the table");
     let table = table.split("\n\n").next().expect("its end");
     let named: BTreeSet<String> = table
         .lines()

@@ -1,6 +1,6 @@
 //! Arguments of the commands that use a modelled disk or test devices with the running kernel.
 
-use super::{Output, service_us};
+use super::Output;
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
@@ -146,4 +146,16 @@ pub struct VerifyKernel {
     /// Output file
     #[command(flatten)]
     pub output: Output,
+}
+
+/// Parses a service time in microseconds.
+pub(super) fn service_us(text: &str) -> Result<f64, String> {
+    let us: f64 = text
+        .parse()
+        .map_err(|_| "not a number of microseconds".to_owned())?;
+    if us.is_finite() && (0.0..=1e9).contains(&us) {
+        Ok(us)
+    } else {
+        Err("outside 0..=1000000000 microseconds".to_owned())
+    }
 }

@@ -239,7 +239,7 @@ fn the_rules_can_be_read_without_a_case() {
     let all = good(&["explain", "--legend"]);
     for s in seekwell_sched::registry() {
         assert!(
-            all.contains(&format!("RULES OF {}  as ", s.name)),
+            all.contains(&format!("RULES OF {}  names as ", s.name)),
             "{}",
             s.name
         );

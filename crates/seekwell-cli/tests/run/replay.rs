@@ -200,7 +200,10 @@ fn unsorted_times_are_told() {
     let text = "t_ns,op,sector,sectors\n0,R,0,8\n9000000,R,80,8\n5000000,R,160,8\n";
     let file = scratch("unsorted.csv", text.as_bytes());
     let out = good(&["replay", &file, "-s", "noop,deadline"]);
-    assert!(out.contains("before their predecessor's"), "{out}");
+    assert!(
+        out.contains("with an earlier time than the record before them"),
+        "{out}"
+    );
 }
 
 #[test]

@@ -311,7 +311,7 @@ mod tests {
             ("1e300", "too large"),
             ("1e-300", "too small"),
             ("40,79", "write 40.79"),
-            ("", "empty"),
+            ("", "a number is missing"),
             ("fast", "`fast` is not a number"),
         ] {
             let why = number(text).expect_err(text);

@@ -96,7 +96,10 @@ mod tests {
         std::fs::write(dir.join("file"), "").expect("written");
         let e = directory(&dir.join("file/x")).expect_err("below a file");
         let text = e.to_string();
-        assert!(text.contains("file/x") && text.contains("name a"), "{text}");
+        assert!(
+            text.contains("file/x") && text.contains("choose a directory"),
+            "{text}"
+        );
         std::fs::remove_dir_all(&dir).expect("removed");
     }
 }

@@ -310,7 +310,7 @@ pub fn judged(
         name => name,
     };
     let visible = match cell.visible.filter(|_| !cell.exact) {
-        Some(v) if v > 0.0 => format!(" A difference of {} would be detected.", percent(v)),
+        Some(v) if v > 0.0 => format!(" A difference of {} would show.", percent(v)),
         _ => String::new(),
     };
     let n = cell.blocks;
