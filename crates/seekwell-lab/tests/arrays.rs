@@ -166,7 +166,7 @@ fn bad_arrays_are_refused_with_a_remedy() {
             "raid0:of=hdd:hitachi-9k",
             "did you mean `hdd:hitachi-7k200`",
         ),
-        ("raid0:failed=0", "survives no failure"),
+        ("raid0:failed=0", "cannot lose a member"),
         ("raid5:failed=0+1", "survives 1 failures"),
         ("raid1:members=2,failed=0+1", "let fewer members fail"),
         ("raid5:failed=7", "no member 7"),

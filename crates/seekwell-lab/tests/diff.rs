@@ -217,7 +217,7 @@ fn what_is_missing_is_said() {
         ..Options::default()
     };
     let e = with_history(&old, &other, &[], &control).expect_err("not in both");
-    assert!(e.to_string().contains("there are `none`, kyber"), "{e}");
+    assert!(e.to_string().contains("the new results have `none`, kyber"), "{e}");
     let absolute = Options {
         absolute: true,
         ..Options::default()
@@ -233,7 +233,7 @@ fn what_is_missing_is_said() {
 }
 
 #[test]
-fn absolute_changes_are_judged_by_five_earlier_sittings() {
+fn absolute_changes_are_judged_by_five_earlier_sessions() {
     let old = results("host", 1, &[("none", OLD_C)]);
     let days: Vec<Results> = [1.01, 0.99, 1.005, 0.995, 1.0]
         .map(|f| {
@@ -314,7 +314,7 @@ fn called_worse(effect: f64, true_change: f64, options: &Options) -> f64 {
 /// False alarms are 0 to 6 % if the session affects one scheduler by at most 1 %. A loss of 5 % is
 /// found in 76 to 92 %. Naive methods are measured for comparison, to show that this test can fail.
 #[test]
-fn false_alarms_and_losses_of_simulated_sittings() {
+fn false_alarms_and_losses_of_simulated_sessions() {
     let options = Options::default();
     for effect in [0.0, 0.01] {
         let false_alarms = called_worse(effect, 0.0, &options);

@@ -44,7 +44,7 @@ fn every_bound_says_where_it_comes_from() {
             match f.bound {
                 Bound::Rule(_) => {
                     assert_ne!(f.relation, Relation::HeldOut, "{name}");
-                    let of = |part: &str| part.ends_with(&format!(" {per_cent}"));
+                    let of = |part: &str| format!(" {part}").contains(&format!(" {per_cent}"));
                     assert!(
                         g.rule.split(", ").any(of),
                         "{name}: {per_cent}, rule: {}",

@@ -226,7 +226,7 @@ fn a_warm_up_that_leaves_nothing_is_refused_and_the_plan_tells_the_rest() {
                 workloads = ['interactive:seconds=10s', 'fs-mark']\n\
                 [experiment]\nwarmup = '10s'\n";
     let e = Experiment::from_toml(text, Path::new("/")).expect_err("nothing is left");
-    assert!(e.to_string().contains("leaves nothing of it"), "{e}");
+    assert!(e.to_string().contains("leaves nothing of this time"), "{e}");
     let with = |warmup: &str, metric: &str| {
         let text = format!(
             "devices = ['hdd:hitachi-7k200']\nschedulers = ['noop']\n[experiment]\n\

@@ -250,7 +250,7 @@ fn a_full_disk_loses_nothing() {
     }
     let dir = tempfile::tempdir().expect("a directory");
     let script = "mount -t tmpfs -o size=400k none \"$1\" || exit 99; exec \"$2\" --exact \
-                  broken::a_full_disk_loses_nothing --nocapture";
+                  store::broken::a_full_disk_loses_nothing --nocapture";
     let test = std::env::current_exe().expect("this");
     let ran = Command::new("unshare")
         .args(["-rm", "sh", "-c", script, "sh"])
