@@ -2,6 +2,9 @@
 //! cache, hash of end sectors, front search of the elevator), the size limits, and the joining of
 //! neighbours.
 
+#[cfg(test)]
+mod tests;
+
 use crate::stats::QueueStats;
 use seekwell_core::{Action, Bio, Flags, IocId, RqId, State};
 use seekwell_sched::{BioMerge, Cx, MergeKind, Scheduler};

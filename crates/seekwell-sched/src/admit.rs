@@ -1,6 +1,9 @@
 //! Checks whether a bio can be merged into a request: position, size and the conditions of blk-mq.
 //! Also searches a list for a request to merge into, as `none` and kyber do.
 
+#[cfg(test)]
+mod tests;
+
 use crate::contract::{BioMerge, MergeKind};
 use crate::cx::Cx;
 use seekwell_core::{Bio, Class, Flags, IoPrio, IocId, Links, List, Op, RqId};

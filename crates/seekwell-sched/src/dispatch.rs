@@ -1,6 +1,9 @@
 //! The dispatch list between the elevator and the driver. Requests are inserted at the end, at the
 //! front, or sorted (`elv_dispatch_add_tail`, `elv_dispatch_sort`).
 
+#[cfg(test)]
+mod tests;
+
 use seekwell_core::{Flags, Links, List, Op, Requests, RqId, Sector, State};
 
 /// The dispatch list and its boundary.

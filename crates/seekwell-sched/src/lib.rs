@@ -5,6 +5,8 @@
 //! [`Cx`]. Schedulers do not depend on device models.
 
 pub mod admit;
+#[cfg(test)]
+mod bench;
 pub mod contract;
 pub mod costs;
 pub mod cx;

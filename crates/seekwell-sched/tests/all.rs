@@ -11,3 +11,4 @@ mod phone_reinsert;
 mod phone_tunables;
 mod register;
 mod rules;
+mod tunables;

@@ -73,7 +73,9 @@ fn each_rule_is_named_by_code_of_its_scheduler() {
         }
     }
     // bfq and bfq-sq share a table.
-    let tables: BTreeSet<_> = registry().iter().map(|s| s.rules.as_ptr()).collect();
+    // Another test of this binary registers a scheduler.
+    let built_in = registry().iter().filter(|s| s.name != "from-outside");
+    let tables: BTreeSet<_> = built_in.map(|s| s.rules.as_ptr()).collect();
     assert_eq!(tables.len(), all.len(), "a scheduler without a table");
 }
 

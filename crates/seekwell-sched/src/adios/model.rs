@@ -4,6 +4,9 @@
 //! drops the slowest hundredth and adds the other samples to sums. The sums are reduced at certain
 //! limits, so that old samples lose weight. All arithmetic uses integers and truncates.
 
+#[cfg(test)]
+mod thresholds;
+
 use seekwell_core::{Instant, Nanos};
 
 const BUCKETS: usize = 64;

@@ -22,6 +22,8 @@
 mod batch;
 mod context;
 mod rules;
+#[cfg(test)]
+mod tests;
 mod tunables;
 mod wait;
 

@@ -1,6 +1,9 @@
 //! Order of the requests inside a queue. Both variants share this order; only the unit of the FIFO
 //! time differs.
 
+#[cfg(test)]
+mod tests;
+
 use super::core::{Core, QId, Variant};
 use crate::cx::Cx;
 use seekwell_core::{Flags, RqId, Sector};

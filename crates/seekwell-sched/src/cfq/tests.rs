@@ -1,5 +1,9 @@
 //! Tests of rules that a dispatch order does not show: tunables, choices, sweeps, detection.
 
+mod numbers;
+mod slices;
+mod thresholds;
+
 use super::numbers::{Choice, choose};
 use super::tunables::Settings;
 use super::v2_6_18::Cfq18;

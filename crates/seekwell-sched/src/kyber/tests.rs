@@ -1,5 +1,8 @@
 //! Worked examples of kyber's arithmetic: tokens, windows, sizes of pools.
 
+mod resize;
+mod wakes;
+
 use super::*;
 use crate::cx::QueueFacts;
 use seekwell_core::{CgroupId, Flags, Instant, IoPrio, State, TaskId, TickClock};

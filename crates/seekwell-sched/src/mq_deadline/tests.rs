@@ -1,5 +1,7 @@
 //! Tests of the invariants with random sequences of insertions, dispatches and completions.
 
+mod thresholds;
+
 use super::*;
 use crate::cx::QueueFacts;
 use proptest::prelude::*;

@@ -26,6 +26,8 @@
 mod check;
 mod choose;
 mod rules;
+#[cfg(test)]
+mod tests;
 mod tunables;
 
 use crate::contract::{Insert, IocEvent, MergeKind, Scheduler};

@@ -47,6 +47,8 @@ pub struct Bench {
     rotational: bool,
     /// No request is dispatched before the requests of this time have arrived, us.
     hold_us: Option<u64>,
+    /// The queue runs once in an instant, after all its completions and arrivals.
+    together: bool,
     /// The time at which the rows begin, us.
     begins_us: u64,
     tunables: Vec<(&'static str, &'static str)>,
@@ -65,6 +67,7 @@ impl Bench {
             service_us,
             rotational: true,
             hold_us: None,
+            together: false,
             begins_us: 0,
             tunables: Vec::new(),
             prios: BTreeMap::new(),
@@ -87,6 +90,11 @@ impl Bench {
             hold_us: Some(self.begins_us),
             ..self.clone()
         }
+    }
+    /// The queue runs once in an instant, after all its completions and arrivals.
+    pub fn together(mut self) -> Self {
+        self.together = true;
+        self
     }
     /// BFQ needs about thirty requests to learn that a device does not queue. Here forty requests
     /// of the IDLE class teach it, and the example begins at `at_us`. The results leave those
@@ -235,13 +243,18 @@ struct Run<'a> {
     sched: Box<dyn Scheduler>,
     mq: bool,
     iocs: BTreeMap<u32, IocId>,
-    coming: Vec<Row>,
+    /// Rows whose time is known, by time and place in the list.
+    coming: BTreeMap<(u64, usize), Row>,
+    /// Rows that follow the completion of a request, by the id of that request.
+    following: BTreeMap<u64, Vec<(usize, u64, Row)>>,
     exits: Vec<(u64, u32)>,
     writes: Vec<(u64, &'static str, &'static str)>,
     /// Requests in the device: completion time and request.
     device: VecDeque<(u64, RqId)>,
-    completed: BTreeMap<u64, u64>,
     rerun_us: Option<u64>,
+    /// Requests of this instant may still arrive (`together`), and the queue must run after them.
+    arriving: bool,
+    must_run: bool,
     /// Dispatching has not started.
     held: bool,
     dispatched: Vec<(u64, u64)>,
@@ -273,20 +286,29 @@ impl<'a> Run<'a> {
             }
             row
         };
+        let (mut coming, mut following) = (BTreeMap::new(), BTreeMap::<_, Vec<_>>::new());
+        for (i, row) in lessons.into_iter().chain(rows.map(later)).enumerate() {
+            match row.when {
+                When::At(t) => _ = coming.insert((t, i), row),
+                When::After(id, us) => following.entry(id).or_default().push((i, us, row)),
+            }
+        }
         Run {
             with,
             cx,
             sched,
             mq: info.layer == Layer::Mq,
             iocs: BTreeMap::new(),
-            coming: lessons.into_iter().chain(rows.map(later)).collect(),
+            coming,
+            following,
             exits: with.exits.clone(),
             writes: (with.writes.iter())
                 .map(|w| (w.0 + with.begins_us, w.1, w.2))
                 .collect(),
             device: VecDeque::new(),
-            completed: BTreeMap::new(),
             rerun_us: None,
+            arriving: false,
+            must_run: false,
             held: with.hold_us.is_some(),
             dispatched: Vec::new(),
             timers: Vec::new(),
@@ -296,23 +318,19 @@ impl<'a> Run<'a> {
     fn now_us(&self) -> u64 {
         self.cx.now().since_start() / 1000
     }
-    fn comes_at(&self, row: &Row) -> Option<u64> {
-        match row.when {
-            When::At(t) => Some(t),
-            When::After(id, us) => self.completed.get(&id).map(|t| t + us),
-        }
-    }
 
     fn go(&mut self) {
-        let few = self.coming.len() < 200;
+        let rows = self.following.values().map(Vec::len).sum::<usize>() + self.coming.len();
+        let few = rows < 200;
         let mut steps = 0u32;
         for _ in 0..100_000 {
-            let rows = self.coming.iter().filter_map(|r| self.comes_at(r));
+            let rows = self.coming.keys().next().map(|k| k.0);
             let timer = self
                 .cx
                 .next_timer()
                 .map(|t| t.0.since_start().div_ceil(1000));
             let next = rows
+                .into_iter()
                 .chain(self.device.front().map(|d| d.0))
                 .chain(timer)
                 .chain(self.rerun_us)
@@ -321,7 +339,7 @@ impl<'a> Run<'a> {
                 .chain(self.with.hold_us.filter(|_| self.held))
                 .min();
             let Some(next) = next else {
-                assert!(self.coming.is_empty(), "requests that never come");
+                assert!(self.following.is_empty(), "requests that never come");
                 return;
             };
             let next = next.max(self.now_us());
@@ -340,6 +358,7 @@ impl<'a> Run<'a> {
     }
 
     fn step(&mut self, now: u64) {
+        self.arriving = self.with.together;
         while self.device.front().is_some_and(|d| d.0 <= now) {
             let (_, rq) = self.device.pop_front().expect("a request");
             self.complete(now, rq);
@@ -355,13 +374,16 @@ impl<'a> Run<'a> {
             self.run_queue();
         }
         self.settle();
-        while let Some(i) = self
-            .coming
-            .iter()
-            .position(|r| self.comes_at(r) == Some(now))
+        while let Some(first) = self.coming.first_entry()
+            && first.key().0 <= now
         {
-            let row = self.coming.remove(i);
+            let row = first.remove();
             self.submit(row);
+            self.settle();
+        }
+        self.arriving = false;
+        if std::mem::take(&mut self.must_run) {
+            self.run_queue();
             self.settle();
         }
         while let Some(i) = self.exits.iter().position(|e| e.0 <= now) {
@@ -414,7 +436,9 @@ impl<'a> Run<'a> {
     }
     fn complete(&mut self, now: u64, rq: RqId) {
         let id = self.cx.rqs.first_bio(rq).id.0;
-        self.completed.insert(id, now);
+        for (i, us, row) in self.following.remove(&id).into_iter().flatten() {
+            self.coming.insert((now + us, i), row);
+        }
         self.cx.in_driver -= 1;
         self.sched.completed(&mut self.cx, rq);
         self.after_callback();
@@ -445,6 +469,10 @@ impl<'a> Run<'a> {
     }
 
     fn run_queue(&mut self) {
+        if self.arriving {
+            self.must_run = true;
+            return;
+        }
         let now = self.now_us();
         if self.held && now >= self.with.begins_us {
             return;

@@ -4,6 +4,7 @@
 mod anticipatory;
 mod bench;
 mod bfq;
+mod cases;
 mod cfq;
 mod deadline;
 mod mq_deadline;

@@ -25,6 +25,8 @@ mod merge;
 mod queues;
 mod raise;
 mod serve;
+#[cfg(test)]
+mod tests;
 pub mod tunables;
 
 use super::core::{Core, QId, Queue, Variant};

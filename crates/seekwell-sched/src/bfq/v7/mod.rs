@@ -12,6 +12,8 @@
 mod insert;
 mod merge;
 mod serve;
+#[cfg(test)]
+mod tests;
 pub mod tunables;
 
 use super::core::{Core, NEVER_J, QId, Queue, Variant, jiffies_min_1};
