@@ -60,7 +60,7 @@ fn a_time_beyond_the_last_is_refused_with_its_record() {
     let e = run("hdd:hitachi-7k200", "noop", "timed", &text).expect_err("too late");
     let e = e.to_string();
     assert!(
-        e.contains("line 4: record 3 has a time 285 years after"),
+        e.contains("line 4: record 3 is 285 years later than the first record"),
         "{e}"
     );
     let text = bursts(&[0, TIME_MAX_NS / 2]);
