@@ -21,7 +21,7 @@ test: test-tools
 # Also the long tests: real programs on real disks, the report in a browser, random experiments and
 # the number of instructions per I/O. CI runs this.
 test-all: test
-	cargo test --locked --no-fail-fast -p seekwell-cli --test live --test browser --test campaign
+	cargo test --workspace --locked --no-fail-fast --test live --test browser --test campaign
 	$(MAKE) --no-print-directory bench-gate
 
 # Builds, installs, checks and tests the Python package, in a separate Python environment.
