@@ -217,7 +217,10 @@ fn what_is_missing_is_said() {
         ..Options::default()
     };
     let e = with_history(&old, &other, &[], &control).expect_err("not in both");
-    assert!(e.to_string().contains("the new results have `none`, kyber"), "{e}");
+    assert!(
+        e.to_string().contains("the new results have `none`, kyber"),
+        "{e}"
+    );
     let absolute = Options {
         absolute: true,
         ..Options::default()

@@ -41,9 +41,8 @@ fn its_rate_counts_durable_records() {
 
 #[test]
 fn the_page_quotes_this_file() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    let page = std::fs::read_to_string(root.join("../../docs/add-a-workload.md")).unwrap();
-    let code = std::fs::read_to_string(root.join("tests/add/append_log.rs")).unwrap();
+    let page = include_str!("../../../docs/add-a-workload.md");
+    let code = include_str!("add/append_log.rs");
     let blocks = page.split("```rust\n").skip(1);
     let blocks: Vec<&str> = blocks.filter_map(|b| b.split("```").next()).collect();
     assert!(blocks.len() >= 2, "{} blocks", blocks.len());

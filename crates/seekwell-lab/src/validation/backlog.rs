@@ -1,7 +1,7 @@
 //! The gain from sorting requests above a striped array, as a function of the backlog.
 //!
 //! With N requests outstanding and a device that accepts D commands, a scheduler can sort only if N
-//! > D. Here one process keeps N random 4 KiB reads outstanding on a RAID 0 that accepts D
+//! is larger than D. Here one process keeps N random 4 KiB reads outstanding on a RAID 0 that accepts D
 //! commands. The measurement compares noop with an ideal elevator that sorts by the array's
 //! addresses.
 

@@ -153,6 +153,9 @@ mod tests {
         assert_eq!(e, "open the raw device: no such device (ENODEV)");
         let small = Trial::with("hdparm", &[], |w| w.device = 3 << 19);
         let e = small.outcome.expect_err("too small").to_string();
-        assert!(e.contains("only 1572864 bytes, but hdparm needs at least 2 MiB"), "{e}");
+        assert!(
+            e.contains("only 1572864 bytes, but hdparm needs at least 2 MiB"),
+            "{e}"
+        );
     }
 }
