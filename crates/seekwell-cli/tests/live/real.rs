@@ -228,7 +228,7 @@ fn the_scheduler_in_force_is_found_and_left() {
         &mnt.display().to_string(),
     ]);
     assert_eq!(r.code, Some(0), "{}", r.err);
-    let said = format!("in force, left as it is: {whole}");
+    let said = format!("current scheduler, which is not changed: {whole}");
     assert!(r.err.contains(&said), "{} lacks {said}", r.err);
     let record = r.record();
     let name = record["device"]["name"].as_str().unwrap_or_default();
