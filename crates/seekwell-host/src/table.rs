@@ -1,8 +1,8 @@
 //! Objects that tasks share by number: open files, mapped ranges, rings.
 //!
-//! A part of the table is locked while a number is looked up, and never during a system call. Closing a file
-//! can take as long as disk I/O, because ext4 writes back a replaced file on close. Dropping a ring
-//! or a mapping can take as long. Other tasks must not wait for this.
+//! A part of the table is locked while a number is looked up, and never during a system call.
+//! Closing a file can take as long as disk I/O, because ext4 writes back a replaced file on close.
+//! Dropping a ring or a mapping can take as long. Other tasks must not wait for this.
 //!
 //! The table has several parts with one lock each. With one lock for all parts, a hundred tasks that
 //! open and close files would often wait for that lock.
