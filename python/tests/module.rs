@@ -10,7 +10,7 @@ fn built() -> PathBuf {
 }
 
 #[test]
-fn it_is_built_and_has_the_door_that_python_asks_for() {
+fn extension_module_exports_the_python_entry_point() {
     let file = built();
     let bytes = std::fs::read(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
     assert_eq!(&bytes[..4], b"\x7fELF");

@@ -10,7 +10,7 @@ import seekwell
 WORKLOADS = ["streams:size=16m,direct=yes,seconds=500ms", "fs-mark:files=3"]
 
 
-def test_everybody_stands_beside_the_others() -> None:
+def test_arena_ranks_a_python_scheduler_among_its_rivals() -> None:
     s = seekwell.arena(
         Fifo,
         rivals=["mq-deadline", "bfq"],
@@ -31,7 +31,7 @@ def test_everybody_stands_beside_the_others() -> None:
     assert product == pytest.approx(1.0, rel=1e-6)
 
 
-def test_one_that_waits_for_nothing_is_told_where_it_is_behind() -> None:
+def test_arena_reports_the_largest_deficit_of_a_slow_scheduler() -> None:
     s = seekwell.arena(
         Patient,
         rivals=["none"],
@@ -44,7 +44,7 @@ def test_one_that_waits_for_nothing_is_told_where_it_is_behind() -> None:
     assert not s["places"][0]["front"] and s["places"][1]["front"]
 
 
-def test_one_that_loses_requests_is_counted() -> None:
+def test_arena_counts_failed_runs_of_a_broken_scheduler() -> None:
     from test_scheduler import Loser  # noqa: PLC0415 (only here)
 
     s = seekwell.arena(
@@ -53,6 +53,6 @@ def test_one_that_loses_requests_is_counted() -> None:
     assert s["failed"] == 2
 
 
-def test_names_that_are_none() -> None:
+def test_arena_suggests_a_scheduler_for_an_unknown_name() -> None:
     with pytest.raises(seekwell.InputError, match="did you mean"):
         seekwell.arena("mq-dedline", rivals=["bfq"])

@@ -40,7 +40,7 @@ def bytes_of(folder: Path) -> dict[str, bytes]:
     return {name: text for name, text in files.items() if name not in OF_THE_DAY}
 
 
-def test_a_folder_has_the_binary_s_bytes(binary: Path, tmp_path: Path) -> None:
+def test_results_folder_equals_that_of_the_binary(binary: Path, tmp_path: Path) -> None:
     file = tmp_path / "two.toml"
     file.write_text(FILE)
     theirs, ours = tmp_path / "theirs", tmp_path / "ours"
@@ -58,7 +58,7 @@ def test_a_folder_has_the_binary_s_bytes(binary: Path, tmp_path: Path) -> None:
     assert again.sentences == results.sentences
 
 
-def test_a_file_a_dict_and_a_dataclass_say_the_same(tmp_path: Path) -> None:
+def test_file_dict_and_dataclass_give_the_same_experiment(tmp_path: Path) -> None:
     @dataclasses.dataclass
     class Mine:
         devices: list[str]
@@ -82,7 +82,7 @@ def test_a_file_a_dict_and_a_dataclass_say_the_same(tmp_path: Path) -> None:
     assert all(r.analysis() == each[0].analysis() for r in each)
 
 
-def test_tables_of_results() -> None:
+def test_results_have_tables_of_runs_and_histograms() -> None:
     results = seekwell.compare(AS_DICT)
     runs = results.runs()
     assert set(runs.column("scheduler")) == {"noop", "cfq"}
@@ -97,7 +97,7 @@ def test_tables_of_results() -> None:
     assert not path.exists(), "a folder without a name goes with its results"
 
 
-def test_all_that_is_wrong_is_told_with_lines(tmp_path: Path) -> None:
+def test_all_faults_of_a_file_are_reported_with_lines(tmp_path: Path) -> None:
     file = tmp_path / "bad.toml"
     file.write_text(FILE.replace("cfq", "cfk").replace("repeats", "repeat"))
     with pytest.raises(seekwell.InputError) as e:
@@ -120,13 +120,13 @@ def test_all_that_is_wrong_is_told_with_lines(tmp_path: Path) -> None:
         ({"colour": "blue"}, "colour"),
     ],
 )
-def test_a_dict_that_is_no_experiment(change: dict[str, object], said: str) -> None:
+def test_invalid_experiment_dict_is_rejected(change: dict[str, object], said: str) -> None:
     with pytest.raises(seekwell.InputError) as e:
         seekwell.compare({**AS_DICT, **change})
     assert said in str(e.value)
 
 
-def test_what_is_no_experiment_at_all(tmp_path: Path) -> None:
+def test_other_types_and_missing_files_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="a path, a dict or a dataclass"):
         seekwell.compare(3)  # type: ignore[arg-type]
     with pytest.raises(seekwell.InputError, match="none.toml"):
@@ -137,7 +137,7 @@ def test_what_is_no_experiment_at_all(tmp_path: Path) -> None:
         seekwell.compare(AS_DICT, threads=0)
 
 
-def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
+def test_folder_with_foreign_files_is_not_touched(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("precious")
     with pytest.raises(seekwell.StoreError) as e:
         seekwell.compare(AS_DICT, results=tmp_path)
@@ -145,7 +145,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     assert (tmp_path / "mine.txt").read_text() == "precious"
 
 
-def test_ctrl_c_keeps_what_was_made_and_the_same_call_goes_on(tmp_path: Path) -> None:
+def test_interrupted_comparison_keeps_its_runs_and_resumes(tmp_path: Path) -> None:
     file, folder = tmp_path / "two.toml", tmp_path / "kept"
     file.write_text(FILE.replace("repeats = 3", "repeats = 40"))
     code = (
@@ -176,7 +176,7 @@ def test_ctrl_c_keeps_what_was_made_and_the_same_call_goes_on(tmp_path: Path) ->
     assert kept.runs().column("value") == whole.runs().column("value")
 
 
-def test_what_a_callback_raises_ends_the_experiment(tmp_path: Path) -> None:
+def test_exception_in_a_callback_ends_the_experiment(tmp_path: Path) -> None:
     def told(done: int, planned: int) -> None:
         raise LookupError(f"{done} of {planned}")
 
@@ -185,7 +185,7 @@ def test_what_a_callback_raises_ends_the_experiment(tmp_path: Path) -> None:
     assert seekwell.compare(AS_DICT, results=tmp_path / "kept").finished
 
 
-def test_a_full_disk_is_told_and_keeps_what_was_there(tmp_path: Path) -> None:
+def test_full_disk_is_reported_and_finished_runs_are_kept(tmp_path: Path) -> None:
     folder = tmp_path / "kept"
     code = (
         "import resource, seekwell, signal, sys\n"
@@ -209,7 +209,7 @@ def test_a_full_disk_is_told_and_keeps_what_was_there(tmp_path: Path) -> None:
     assert seekwell.compare(file, results=folder).finished
 
 
-def test_a_trace_of_many_volumes_is_split_by_volume(tmp_path: Path) -> None:
+def test_trace_with_several_volumes_is_split_by_volume(tmp_path: Path) -> None:
     """A compressed trace in the format of a public collection. Each volume becomes a cell."""
     lines = [f"{7 + i % 2},{'RW'[i % 3 == 0]},{i * 40960},4096,{i * 700}" for i in range(300)]
     whole = tmp_path / "many.csv.gz"
@@ -240,7 +240,7 @@ def test_a_trace_of_many_volumes_is_split_by_volume(tmp_path: Path) -> None:
     assert refused.value.file == str(whole)
 
 
-def test_threads_do_not_show(tmp_path: Path) -> None:
+def test_number_of_threads_does_not_change_results(tmp_path: Path) -> None:
     one = seekwell.compare(AS_DICT, results=tmp_path / "one", threads=1)
     four: list[seekwell.Results] = []
 

@@ -67,11 +67,11 @@ class Sorter(Device):
 
 
 @pytest.mark.parametrize("device", [Drum, Sorter])
-def test_the_laws_hold(device: type[Device]) -> None:
+def test_example_devices_pass_the_property_checks(device: type[Device]) -> None:
     assert len(seekwell.check(device, cases=24)) == 2
 
 
-def test_one_written_anew_is_the_tree_s_own_to_the_nanosecond() -> None:
+def test_python_device_equals_the_built_in_one_to_the_nanosecond() -> None:
     register_device(Drum)
 
     def figures(device: str) -> dict[str, object]:
@@ -84,7 +84,7 @@ def test_one_written_anew_is_the_tree_s_own_to_the_nanosecond() -> None:
     assert figures("drum-py:service_us=351") != figures(tree)
 
 
-def test_it_is_compared_and_listed_like_any_other() -> None:
+def test_python_device_is_compared_and_listed() -> None:
     results = seekwell.compare(
         seekwell.Experiment(
             devices=[Drum, Sorter], schedulers=["noop", "cfq"], workloads=[WORKLOAD], repeats=2
@@ -107,7 +107,7 @@ def bad(name: str, serve: Callable[[Device, int, Command], object]) -> type[Devi
         (bad("Raiser", lambda *_: 1 // 0), r"raiser-py.serve raised ZeroDiv.*test_device.py:"),
     ],
 )
-def test_one_that_says_what_cannot_be(device: type[Device], said: str) -> None:
+def test_invalid_device_answers_are_rejected(device: type[Device], said: str) -> None:
     with pytest.raises(seekwell.DeviceError, match=said) as e:
         seekwell.run(WORKLOAD, device=device, scheduler="noop")
     assert e.value.__cause__ is not None
@@ -115,7 +115,7 @@ def test_one_that_says_what_cannot_be(device: type[Device], said: str) -> None:
         seekwell.check(device, cases=4)
 
 
-def test_one_that_never_answers() -> None:
+def test_device_that_never_answers_is_stopped() -> None:
     class Mute(Sorter):
         name = "mute-py"
 
@@ -140,7 +140,7 @@ def test_one_that_never_answers() -> None:
         seekwell.set_callback_limit(10)
 
 
-def test_one_that_cannot_be_registered() -> None:
+def test_invalid_device_classes_are_rejected() -> None:
     class Neither(Device):
         name = "neither-py"
 

@@ -15,12 +15,12 @@ HERE = Path(__file__).resolve().parents[1] / "notebooks"
 NOTEBOOKS = sorted(HERE.glob("*.ipynb"))
 
 
-def test_there_are_notebooks() -> None:
+def test_all_four_notebooks_are_found() -> None:
     assert len(NOTEBOOKS) == 4
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
-def test_it_runs(path: Path, tmp_path: Path) -> None:
+def test_notebook_runs(path: Path, tmp_path: Path) -> None:
     book = nbformat.read(path, as_version=4)
     assert all(not c.get("outputs") for c in book.cells), "outputs are on the rendered pages"
     nbclient.NotebookClient(

@@ -19,7 +19,7 @@ WORKLOAD = "fs-mark:files=6"
 DEVICE = "hdd:hitachi-7k200"
 
 
-def test_the_same_seed_gives_the_same_bytes_and_another_others() -> None:
+def test_same_seed_gives_same_bytes_and_another_seed_differs() -> None:
     def one(seed: int) -> str:
         return seekwell.run(WORKLOAD, device=DEVICE, scheduler="cfq", seed=seed).to_json()
 
@@ -27,7 +27,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_others() -> None:
     assert one(1) != one(2)
 
 
-def test_a_run_is_the_binary_s_own(binary: Path) -> None:
+def test_run_equals_that_of_the_binary(binary: Path) -> None:
     words = ["run", WORKLOAD, "--device", DEVICE, "--scheduler", "deadline:fifo_batch=4"]
     words += ["--seeds", "1", "--seed", "3", "--json", "--series", "--quiet"]
     out = subprocess.run([binary, *words], capture_output=True, check=True, text=True).stdout
@@ -36,7 +36,7 @@ def test_a_run_is_the_binary_s_own(binary: Path) -> None:
     assert ours.to_dict() == theirs
 
 
-def test_many_run_on_threads_and_python_goes_on_meanwhile() -> None:
+def test_parallel_runs_do_not_block_other_python_threads() -> None:
     def one(seed: int) -> str:
         return seekwell.run(WORKLOAD, scheduler="cfq", seed=seed).to_json()
 
@@ -58,7 +58,7 @@ def test_many_run_on_threads_and_python_goes_on_meanwhile() -> None:
     assert turns > 3
 
 
-def test_numbers_are_those_of_the_record() -> None:
+def test_properties_equal_the_record() -> None:
     record = seekwell.run(WORKLOAD, scheduler="noop")
     whole = record.to_dict()
     assert record.value == whole["metric"]["value"]
@@ -78,7 +78,7 @@ def test_numbers_are_those_of_the_record() -> None:
         record.histogram("nothing")
 
 
-def test_tables_go_to_others_without_a_copy() -> None:
+def test_tables_are_shared_with_polars_and_pyarrow_without_a_copy() -> None:
     polars = pytest.importorskip("polars")
     pyarrow = pytest.importorskip("pyarrow")
     table = seekwell.run(WORKLOAD, scheduler="noop", events=True).events()
@@ -95,7 +95,7 @@ def test_tables_go_to_others_without_a_copy() -> None:
     assert list(table.to_pandas()["sector"]) == table.column("sector")
 
 
-def test_events_are_all_of_them_or_say_that_they_are_not() -> None:
+def test_events_are_complete_or_marked_as_cut() -> None:
     record = seekwell.run(WORKLOAD, scheduler="noop", events=True)
     letters = record.events().column("action")
     requests = record.to_dict()["requests"]
@@ -120,7 +120,7 @@ def test_events_are_all_of_them_or_say_that_they_are_not() -> None:
         ({"beside": ["nothing"]}, "beside nothing", None),
     ],
 )
-def test_words_that_are_none_say_what_was_meant(
+def test_unknown_words_get_a_suggestion(
     words: dict[str, object], said: str, nearest: str | None
 ) -> None:
     with pytest.raises(seekwell.InputError) as e:
@@ -129,7 +129,7 @@ def test_words_that_are_none_say_what_was_meant(
     assert e.value.nearest == nearest
 
 
-def test_a_workload_that_is_none() -> None:
+def test_unknown_workload_or_parameter_gets_a_suggestion() -> None:
     with pytest.raises(seekwell.InputError, match="fs-mark") as e:
         seekwell.run("fsmark:files=1")
     assert e.value.nearest == "fs-mark"
@@ -138,7 +138,7 @@ def test_a_workload_that_is_none() -> None:
     assert e.value.nearest == "files"
 
 
-def test_a_trace_is_replayed_and_a_bad_one_named(tmp_path: Path) -> None:
+def test_trace_is_replayed_and_an_invalid_trace_named(tmp_path: Path) -> None:
     trace = tmp_path / "few.csv"
     rows = [f"{i * 1_000_000},R,{(i * 7919) % 100000 * 8},8,{i % 3 + 1}" for i in range(200)]
     trace.write_text("t_ns,op,sector,sectors,pid\n" + "\n".join(rows) + "\n")
@@ -153,7 +153,7 @@ def test_a_trace_is_replayed_and_a_bad_one_named(tmp_path: Path) -> None:
         seekwell.replay(tmp_path / "none.csv")
 
 
-def test_ctrl_c_ends_a_run() -> None:
+def test_interrupt_ends_a_run() -> None:
     code = (
         "import seekwell, sys\n"
         "print('go', flush=True)\n"
@@ -171,7 +171,7 @@ def test_ctrl_c_ends_a_run() -> None:
         assert child.wait(120) == 7
 
 
-def test_importing_is_light() -> None:
+def test_import_is_fast_and_loads_no_heavy_packages() -> None:
     code = (
         "import resource, sys\n"
         "def used():\n"
@@ -195,7 +195,7 @@ def test_importing_is_light() -> None:
     assert min(each) < 0.3, each
 
 
-def test_lists_are_the_registries_own(binary: Path) -> None:
+def test_lists_equal_the_registries(binary: Path) -> None:
     def names(command: str) -> list[str]:
         out = subprocess.run([binary, command, "--json"], capture_output=True, check=True).stdout
         return [entry["name"] for entry in json.loads(out)]
@@ -206,7 +206,7 @@ def test_lists_are_the_registries_own(binary: Path) -> None:
     assert [w["name"] for w in seekwell.workloads()] == names("workloads")
 
 
-def test_a_modelled_disk_is_calibrated() -> None:
+def test_modelled_disk_is_calibrated() -> None:
     found = seekwell.calibrate("hdd:hitachi-7k200", budget_s=120)
     assert found.kind[0] == "hard disk" and found.kind[1]
     assert found.preset is not None and "[" in found.preset

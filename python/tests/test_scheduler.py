@@ -115,7 +115,7 @@ WORKLOAD = "fs-mark:files=5"
 
 
 @pytest.mark.parametrize("log", ["deadline-4.0"])
-def test_deadline_decides_as_the_recorded_original_did(logs: Path, log: str) -> None:
+def test_python_deadline_decides_like_the_recorded_original(logs: Path, log: str) -> None:
     file = logs / f"{log}.jsonl.zst"
     cases = seekwell.explain(file, scheduler=Deadline, events=False, keep_tunables=True)
     theirs = seekwell.explain(file, events=False)
@@ -129,7 +129,7 @@ def test_deadline_decides_as_the_recorded_original_did(logs: Path, log: str) -> 
         assert one.dispatch().column("bios") == other.dispatch().column("bios")
 
 
-def test_the_logs_tell_a_wrong_deadline_apart(logs: Path) -> None:
+def test_recorded_logs_detect_a_wrong_deadline(logs: Path) -> None:
     class Wrong(Deadline):
         name = "wrong-deadline-py"
 
@@ -141,7 +141,7 @@ def test_the_logs_tell_a_wrong_deadline_apart(logs: Path) -> None:
     assert not all(c.identical for c in cases)
 
 
-def test_deadline_gives_the_numbers_of_the_rust_one() -> None:
+def test_python_deadline_gives_the_results_of_the_rust_deadline() -> None:
     ours = seekwell.run(WORKLOAD, scheduler=Deadline).to_dict()
     theirs = seekwell.run(WORKLOAD, scheduler="deadline").to_dict()
     for field in ("metric", "read", "write", "requests", "joins", "operations", "duration_ns"):
@@ -165,7 +165,7 @@ def test_reasons_and_states_are_explained(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("scheduler", [Deadline, Fifo, Patient])
-def test_good_ones_pass_the_tree_s_properties(scheduler: type[Scheduler]) -> None:
+def test_correct_schedulers_pass_the_property_checks(scheduler: type[Scheduler]) -> None:
     held = seekwell.check(scheduler, cases=24)
     assert len(held) == (2 if scheduler is Deadline else 1)
 
@@ -178,14 +178,14 @@ def test_good_ones_pass_the_tree_s_properties(scheduler: type[Scheduler]) -> Non
         (Raiser, "ZeroDivisionError"),
     ],
 )
-def test_bad_ones_do_not(scheduler: type[Scheduler], said: str) -> None:
+def test_faulty_schedulers_fail_the_property_checks(scheduler: type[Scheduler], said: str) -> None:
     with pytest.raises(seekwell.CheckError) as e:
         seekwell.check(scheduler, cases=24)
     assert said in str(e.value)
     assert "minimal failing input" in str(e.value)
 
 
-def test_one_that_says_too_much_of_its_waiting_is_found() -> None:
+def test_check_detects_a_false_waiting_bound() -> None:
     class Boaster(Deadline):
         name = "boaster-py"
         waiting = {"fixed_ms": 1}  # noqa: RUF012
@@ -194,13 +194,13 @@ def test_one_that_says_too_much_of_its_waiting_is_found() -> None:
         seekwell.check(Boaster, cases=24)
 
 
-def test_those_of_the_tree_are_checked_by_name() -> None:
+def test_built_in_schedulers_are_checked_by_name() -> None:
     assert len(seekwell.check("sio", cases=8)) == 2
     with pytest.raises(seekwell.InputError, match="did you mean"):
         seekwell.check("sioo")
 
 
-def test_a_timer_fires_and_is_in_no_hurry() -> None:
+def test_timer_fires_and_delays_requests() -> None:
     slow = seekwell.run(WORKLOAD, device="constant:depth=1,service_us=100", scheduler=Patient)
     fast = seekwell.run(WORKLOAD, device="constant:depth=1,service_us=100", scheduler=Fifo)
     assert slow.to_dict()["requests"] > 0
@@ -215,13 +215,13 @@ def test_a_timer_fires_and_is_in_no_hurry() -> None:
         (Raiser, r"raised ZeroDivisionError\(.a slip of the author's.\) \(.*test_scheduler.py:\d+"),
     ],
 )
-def test_a_run_under_a_bad_one_says_why(scheduler: type[Scheduler], said: str) -> None:
+def test_faulty_scheduler_ends_a_run_with_the_reason(scheduler: type[Scheduler], said: str) -> None:
     with pytest.raises(seekwell.SchedulerError, match=said) as e:
         seekwell.run(WORKLOAD, scheduler=scheduler)
     assert e.value.__cause__ is not None
 
 
-def test_one_that_never_returns_is_ended() -> None:
+def test_callback_that_never_returns_is_stopped() -> None:
     seekwell.set_callback_limit(0.3)
     try:
         with pytest.raises(seekwell.SchedulerError, match="did not return"):
@@ -232,7 +232,7 @@ def test_one_that_never_returns_is_ended() -> None:
         seekwell.set_callback_limit(float("nan"))
 
 
-def test_ctrl_c_ends_one_that_never_returns() -> None:
+def test_interrupt_ends_a_callback_that_never_returns() -> None:
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "import seekwell, signal, threading, os\n"
@@ -247,7 +247,7 @@ def test_ctrl_c_ends_one_that_never_returns() -> None:
     assert subprocess.run(words, check=False, timeout=120).returncode == 7
 
 
-def test_in_an_experiment_a_bad_one_is_a_failed_row_and_the_others_are_kept() -> None:
+def test_faulty_scheduler_in_an_experiment_fails_only_its_own_runs() -> None:
     results = seekwell.compare(
         seekwell.Experiment(
             devices=["ssd:sata3-256-2011"],
@@ -266,7 +266,7 @@ def test_in_an_experiment_a_bad_one_is_a_failed_row_and_the_others_are_kept() ->
     assert {("mq-deadline", "done"), ("fifo-py", "done"), ("raiser-py", "failed")} <= set(rows)
 
 
-def test_a_class_of_a_name_takes_the_place_of_the_one_before() -> None:
+def test_new_class_replaces_an_earlier_class_of_the_same_name() -> None:
     def made(backwards: bool) -> type[Scheduler]:
         class Mine(Fifo):
             name = "mine-py"
@@ -301,14 +301,14 @@ def test_a_class_of_a_name_takes_the_place_of_the_one_before() -> None:
         ({"waiting": {"fixed": 1}}, "no `fixed`"),
     ],
 )
-def test_classes_that_cannot_be_registered(fields: dict[str, object], said: str) -> None:
+def test_invalid_scheduler_classes_are_rejected(fields: dict[str, object], said: str) -> None:
     body = {"name": "wrong-py", **fields}
     wrong = type("Wrong", (Fifo,), body)
     with pytest.raises(seekwell.InputError, match=said):
         seekwell.register(wrong)
 
 
-def test_what_is_no_scheduler() -> None:
+def test_objects_that_are_no_scheduler_are_rejected() -> None:
     with pytest.raises(TypeError, match="no subclass"):
         seekwell.register(int)  # type: ignore[type-var]
     with pytest.raises(TypeError, match="has no name"):
@@ -332,7 +332,7 @@ def test_tunables_are_set_and_clamped() -> None:
         seekwell.run(WORKLOAD, scheduler=f"{Told.name}:batch=99")
 
 
-def test_several_run_side_by_side() -> None:
+def test_parallel_runs_give_equal_results() -> None:
     alone = seekwell.run(WORKLOAD, scheduler=Fifo).to_json()
     out: list[str] = []
 

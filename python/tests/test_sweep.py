@@ -78,7 +78,7 @@ def there(binary: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path,
     return file, theirs
 
 
-def test_by_python_are_the_binary_s_bytes(
+def test_compare_results_equal_those_of_the_binary(
     there: tuple[Path, dict[str, bytes]], tmp_path: Path
 ) -> None:
     file, theirs = there
@@ -86,7 +86,7 @@ def test_by_python_are_the_binary_s_bytes(
 
 
 @pytest.mark.parametrize("count", [1, 4])
-def test_by_ray_are_the_binary_s_bytes(
+def test_sweep_results_equal_those_of_the_binary(
     there: tuple[Path, dict[str, bytes]], tmp_path: Path, count: int
 ) -> None:
     file, theirs = there
@@ -95,7 +95,7 @@ def test_by_ray_are_the_binary_s_bytes(
 
 
 @pytest.mark.parametrize("count", [1, 4])
-def test_with_workers_killed_they_are_the_binary_s_bytes(
+def test_sweep_results_are_unchanged_by_killed_workers(
     there: tuple[Path, dict[str, bytes]], tmp_path: Path, count: int
 ) -> None:
     file, theirs = there
@@ -110,7 +110,7 @@ def test_with_workers_killed_they_are_the_binary_s_bytes(
         sweep(AS_DICT, results=tmp_path / "swept", workers=1)
 
 
-def test_one_that_was_interrupted_is_gone_on_with(tmp_path: Path) -> None:
+def test_interrupted_sweep_resumes(tmp_path: Path) -> None:
     folder = tmp_path / "kept"
 
     def stop(done: int, planned: int) -> None:
@@ -126,13 +126,13 @@ def test_one_that_was_interrupted_is_gone_on_with(tmp_path: Path) -> None:
     assert whole.runs().column("value") == here.runs().column("value")
 
 
-def test_bad_input_is_told_and_makes_no_folder(tmp_path: Path) -> None:
+def test_invalid_input_is_reported_and_creates_no_folder(tmp_path: Path) -> None:
     with pytest.raises(seekwell.InputError, match="did you mean"):
         sweep({**AS_DICT, "schedulers": ["nop"]}, results=tmp_path / "x", workers=1)
     assert not (tmp_path / "x").exists()
 
 
-def test_a_cluster_that_is_not_there_is_told_at_once(tmp_path: Path) -> None:
+def test_missing_cluster_is_reported_at_once(tmp_path: Path) -> None:
     with socket.socket() as taken:
         # No process listens at this address.
         taken.bind(("127.0.0.1", 0))

@@ -29,7 +29,7 @@ def noise(*key: object) -> float:
     return radius * math.cos(2 * math.pi * other / 2**56)
 
 
-def test_the_best_slice_idle_of_a_device_without_seeks_is_found() -> None:
+def test_tuning_finds_slice_idle_0_on_a_device_without_seeks() -> None:
     """On a device without seeks and rotation, idling only costs time, so slice_idle=0 is best."""
     found = tune(
         device=NO_SEEKS,
@@ -48,7 +48,7 @@ def test_the_best_slice_idle_of_a_device_without_seeks_is_found() -> None:
     assert "apply" not in found.summary()
 
 
-def test_where_idling_pays_the_default_is_as_good() -> None:
+def test_tuning_keeps_the_default_where_idling_pays() -> None:
     """On a disk with seeks, the same search keeps the kernel's default or reports a gain."""
     found = tune(
         device="hdd:hitachi-7k200",
@@ -63,7 +63,7 @@ def test_where_idling_pays_the_default_is_as_good() -> None:
     assert "defaults are as good" in found.summary()
 
 
-def test_a_planted_optimum_among_many_tunables_is_found_within_60_trials() -> None:
+def test_tuning_finds_a_planted_optimum_within_60_trials() -> None:
     best = {"fifo_batch": 64, "read_expire": 125}
 
     def planted(scheduler: str, workload: str, seed: int) -> float:
@@ -88,7 +88,7 @@ def test_a_planted_optimum_among_many_tunables_is_found_within_60_trials() -> No
     assert gain.low > 1.1
 
 
-def test_on_noise_nothing_is_claimed() -> None:
+def test_tuning_claims_no_gain_on_noise() -> None:
     claimed = 0
     for study in range(100):
 
@@ -113,7 +113,7 @@ def test_on_noise_nothing_is_claimed() -> None:
     assert claimed <= 5
 
 
-def test_several_objectives_have_a_front() -> None:
+def test_several_objectives_give_a_pareto_front() -> None:
     def two(scheduler: str, workload: str, seed: int) -> tuple[float, float]:
         given = dict(part.split("=") for part in scheduler.split(":")[1:])
         batch = math.log2(max(int(given.get("fifo_batch", 16)), 1))
@@ -134,7 +134,7 @@ def test_several_objectives_have_a_front() -> None:
     assert found.better
 
 
-def test_what_is_found_can_be_applied(tmp_path: Path, binary: Path) -> None:
+def test_tuned_setting_can_be_applied(tmp_path: Path, binary: Path) -> None:
     folder = tmp_path / "tuned"
     found = tune(
         device=NO_SEEKS,
@@ -155,7 +155,7 @@ def test_what_is_found_can_be_applied(tmp_path: Path, binary: Path) -> None:
     assert "cfq" in said.stdout
 
 
-def test_what_cannot_be_tuned() -> None:
+def test_invalid_tuning_requests_are_rejected() -> None:
     words = {"workloads": ["fs-mark:files=2"], "schedulers": "deadline"}
     with pytest.raises(seekwell.InputError, match="in both train_seeds and test_seeds"):
         tune(**words, train_seeds=[1, 2], test_seeds=[2, 3])  # type: ignore[arg-type]
@@ -169,7 +169,7 @@ def test_what_cannot_be_tuned() -> None:
         tune(**words, evaluate=lambda *_: math.nan)  # type: ignore[arg-type]
 
 
-def test_every_number_of_a_scheduler_is_searched_from_its_default() -> None:
+def test_search_covers_every_numeric_tunable_from_its_default() -> None:
     all_of = {k.name: k.values for k in knobs("deadline", None)}
     assert all_of["front_merges"] == (0, 1)
     assert 16 in all_of["fifo_batch"] and 0 in all_of["fifo_batch"]
@@ -177,7 +177,7 @@ def test_every_number_of_a_scheduler_is_searched_from_its_default() -> None:
     assert list(all_of["read_expire"]) == sorted(all_of["read_expire"])
 
 
-def test_an_interval_is_student_s() -> None:
+def test_interval_uses_student_t() -> None:
     mean, low, high = interval([1.0, 2.0, 3.0, 4.0])
     assert mean == 2.5
     # Four values: t(0.975, 3) = 3.182446, s = 1.290994.
@@ -186,7 +186,7 @@ def test_an_interval_is_student_s() -> None:
     assert str(Gain("p99", 1.1, 1.05, 1.15, 4)).startswith("p99: +10.0 %")
 
 
-def test_the_command_prints_and_says_what_is_wrong() -> None:
+def test_tune_command_prints_results_and_errors() -> None:
     words = [sys.executable, "-m", "seekwell", "tune", "-s", "deadline", "-w", "fs-mark:files=2"]
     words += ["-t", "fifo_batch=1,16", "--trials", "2", "--train-seeds", "1", "--quiet"]
     done = subprocess.run(

@@ -50,7 +50,7 @@ class Diary(Workload):
         await machine.close(fd)
 
 
-def test_it_runs_and_counts_like_one_of_the_tree() -> None:
+def test_python_workload_runs_and_reports_like_a_built_in_one() -> None:
     assert seekwell.check(Diary, cases=32) == ["it ends", "the same seed gives the same bytes"]
     record = seekwell.run("diary-py:entries=5", device=DISK, scheduler="cfq")
     assert record.unit == "entries/s" and record.higher_is_better
@@ -67,7 +67,7 @@ def test_it_runs_and_counts_like_one_of_the_tree() -> None:
     assert other.to_dict()["operations"] != whole["operations"]
 
 
-def test_it_is_compared_like_one_of_the_tree() -> None:
+def test_python_workload_is_compared_and_listed() -> None:
     results = seekwell.compare(
         seekwell.Experiment(
             devices=[DISK], schedulers=["noop", "cfq"], workloads=[Diary], repeats=2
@@ -136,12 +136,12 @@ class Everything(Workload):
         await machine.release(lock)
 
 
-def test_every_call() -> None:
+def test_every_machine_call_works() -> None:
     record = seekwell.run(Everything, device=DISK, scheduler="noop")
     assert record.early is None
 
 
-def test_the_raw_device() -> None:
+def test_workload_reads_the_raw_device() -> None:
     class Raw(Workload):
         name = "raw-py"
         needs = "device"
@@ -155,7 +155,7 @@ def test_the_raw_device() -> None:
     assert record.to_dict()["read"]["ios"] == 20
 
 
-def test_what_goes_wrong_in_a_script() -> None:
+def test_errors_in_a_script_are_reported() -> None:
     class Wrong(Workload):
         name = "wrong-py"
 
@@ -205,7 +205,7 @@ def test_what_goes_wrong_in_a_script() -> None:
         seekwell.check(Chancy)
 
 
-def test_one_that_cannot_be_registered() -> None:
+def test_invalid_workload_classes_are_rejected() -> None:
     class Taken(Diary):
         name = "fs-mark"
 

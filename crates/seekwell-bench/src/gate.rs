@@ -127,7 +127,7 @@ mod tests {
 
     /// The CPU time that the model charges for a scheduler must equal the committed count.
     #[test]
-    fn what_a_scheduler_costs_a_cpu_is_what_is_counted() {
+    fn charged_scheduler_cpu_cost_equals_committed_instruction_count() {
         let text = std::fs::read_to_string(file()).expect("the gate's file");
         let counted: BTreeMap<String, f64> = toml::from_str(&text).expect("figures");
         for info in registry() {

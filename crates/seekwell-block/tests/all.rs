@@ -1,6 +1,5 @@
 //! The tests of this crate, in one binary: it is linked once.
 
-mod awkward;
 mod backlog;
 mod flush;
 mod guest;
@@ -12,7 +11,9 @@ mod mmc;
 mod mq;
 #[path = "raid/main.rs"]
 mod raid;
+mod unusual_schedulers;
 mod wbt;
+mod wbt_rules;
 
 /// The schedulers that the suites test; a scheduler from outside the tree runs them over itself.
 fn registered() -> &'static [seekwell_sched::SchedulerInfo] {

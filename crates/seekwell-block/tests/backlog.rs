@@ -7,7 +7,7 @@ use seekwell_sched::Layer;
 mod suite;
 
 #[test]
-fn there_are_some() {
+fn at_least_five_multi_queue_schedulers_are_registered() {
     let mq = crate::registered().iter().filter(|s| s.layer == Layer::Mq);
     assert!(mq.count() >= 5);
 }

@@ -50,7 +50,7 @@ fn commit(q: &mut LegacyQueue<Noop, Constant>) -> Vec<(u64, u64)> {
 }
 
 #[test]
-fn rule_9_a_2_6_barrier_stops_the_pipeline() {
+fn barrier_of_2_6_drains_the_queue() {
     // write, then flush, barrier write, flush, and only then the read.
     let mut q = queue(Era::K2_6_24, true);
     assert_eq!(commit(&mut q), [(1, 1_000), (2, 4_000), (3, 5_000)]);
@@ -58,14 +58,14 @@ fn rule_9_a_2_6_barrier_stops_the_pipeline() {
 }
 
 #[test]
-fn rule_9_a_2_6_barrier_without_a_cache_only_orders() {
+fn barrier_of_2_6_without_write_cache_only_orders_requests() {
     let mut q = queue(Era::K2_6_18, false);
     assert_eq!(commit(&mut q), [(1, 1_000), (2, 2_000), (3, 3_000)]);
     assert_eq!(q.stats().flushes, 0);
 }
 
 #[test]
-fn rule_9_a_3_x_flush_lets_others_pass() {
+fn flush_sequence_of_3_x_does_not_block_other_requests() {
     // pre-flush (after write 1), then the read that was queued meanwhile, data, post-flush.
     let mut q = queue(Era::K4_0, true);
     let done = commit(&mut q);
@@ -80,7 +80,7 @@ fn rule_9_a_3_x_flush_lets_others_pass() {
 }
 
 #[test]
-fn rule_9_without_a_cache_the_flags_are_dropped_and_an_empty_flush_completes_at_once() {
+fn without_write_cache_flush_flags_are_dropped_and_empty_flushes_complete_at_once() {
     let mut q = queue(Era::K3_4, false);
     q.submit(Instant::at_us(10), bio(9, Op::Flush, Flags::PREFLUSH, 0, 0));
     assert_eq!(q.next_event(), Some(Instant::at_us(10)));
@@ -92,7 +92,7 @@ fn rule_9_without_a_cache_the_flags_are_dropped_and_an_empty_flush_completes_at_
 }
 
 #[test]
-fn rule_9_flushes_that_wait_share_one() {
+fn waiting_flushes_share_one_flush() {
     let mut q = queue(Era::K4_0, true);
     for id in 0..5 {
         q.submit(Instant::START, bio(id, Op::Flush, Flags::PREFLUSH, 0, 0));

@@ -64,24 +64,24 @@ fn disk(options: &str) -> (Client<VirtualDisk<Host>>, Log) {
     (Client::new(VirtualDisk::new(params(options), host, 1)), log)
 }
 
-fn us(c: &mut Client<VirtualDisk<Host>>, op: Op, at: u64) -> u64 {
+fn latency_us(c: &mut Client<VirtualDisk<Host>>, op: Op, at: u64) -> u64 {
     let n = if op == Op::Flush { 0 } else { 8 };
     c.send(command(op, at, n)).as_us()
 }
 
 #[test]
-fn without_a_cache_a_request_costs_the_way_and_the_host() {
+fn uncached_guest_request_costs_ring_overhead_plus_host_service_time() {
     let (mut c, log) = disk("");
-    assert_eq!(us(&mut c, Op::Read, 80), 10 + 5 + 1_000 + 20);
-    assert_eq!(us(&mut c, Op::Write, 80), 1_035);
-    assert_eq!(us(&mut c, Op::Flush, 0), 3_035, "passed on");
+    assert_eq!(latency_us(&mut c, Op::Read, 80), 10 + 5 + 1_000 + 20);
+    assert_eq!(latency_us(&mut c, Op::Write, 80), 1_035);
+    assert_eq!(latency_us(&mut c, Op::Flush, 0), 3_035, "passed on");
     let tasks: Vec<u32> = log.borrow().iter().map(|e| e.3).collect();
     assert_eq!(tasks, [1, 1, 1], "one context for the whole guest");
     assert!(c.device.facts().write_cache && c.device.facts().depth == 256);
 }
 
 #[test]
-fn the_thread_serves_one_request_after_the_other() {
+fn one_guest_queue_thread_serves_requests_one_at_a_time() {
     let (mut c, _) = disk(",cache=unsafe,copy=1000000");
     let write = |i: usize| command(Op::Write, i as u64 * 8, 8);
     let one = c.run(1_000, 64, Nanos::ZERO, write).iops();
@@ -92,16 +92,16 @@ fn the_thread_serves_one_request_after_the_other() {
 }
 
 #[test]
-fn cache_modes_keep_their_promises() {
+fn each_cache_mode_gives_its_documented_guarantees() {
     // Time of a first write, of a read of it, of a flush, and of a flush with nothing to do, in us;
     // and the operations that the host received.
     let promises = |mode: &str| {
         let (mut c, log) = disk(&format!(",cache={mode}"));
         let times = [
-            us(&mut c, Op::Write, 80),
-            us(&mut c, Op::Read, 80),
-            us(&mut c, Op::Flush, 0),
-            us(&mut c, Op::Flush, 0),
+            latency_us(&mut c, Op::Write, 80),
+            latency_us(&mut c, Op::Read, 80),
+            latency_us(&mut c, Op::Flush, 0),
+            latency_us(&mut c, Op::Flush, 0),
         ];
         let ops: Vec<Op> = log.borrow().iter().map(|e| e.0).collect();
         (times, ops, c.device.facts().write_cache)
@@ -129,10 +129,10 @@ fn cache_modes_keep_their_promises() {
 }
 
 #[test]
-fn dirty_pages_are_written_when_old_and_writers_wait_at_the_limit() {
+fn dirty_pages_are_written_after_their_expiry_and_writers_throttled_at_the_limit() {
     let (mut c, log) = disk(",cache=writeback,dirty_expire=2s");
     for i in 0..4 {
-        us(&mut c, Op::Write, 8 * i);
+        latency_us(&mut c, Op::Write, 8 * i);
     }
     c.sleep(Nanos::from_ms(1_900));
     assert!(log.borrow().is_empty());
@@ -153,10 +153,10 @@ fn dirty_pages_are_written_when_old_and_writers_wait_at_the_limit() {
 }
 
 #[test]
-fn neighbours_run_beside_the_guest_in_contexts_of_their_own() {
+fn neighbours_submit_in_their_own_io_contexts() {
     let (mut c, log) = disk(",neighbours=random-reader+random-writer,neighbour_depth=2");
     for i in 0..50 {
-        us(&mut c, Op::Read, 8 * i);
+        latency_us(&mut c, Op::Read, 8 * i);
     }
     assert!(
         c.device.neighbours().iter().all(|n| *n > 20),
@@ -173,7 +173,7 @@ fn neighbours_run_beside_the_guest_in_contexts_of_their_own() {
 }
 
 #[test]
-fn beyond_the_end_is_an_error_and_the_ring_is_finite() {
+fn request_past_the_end_fails_and_the_ring_depth_limits_requests_in_flight() {
     let (mut c, log) = disk(",depth=2");
     let far = Command {
         id: 0,
@@ -190,7 +190,7 @@ fn beyond_the_end_is_an_error_and_the_ring_is_finite() {
 
 /// A guest over an aged image over a queue: the host's queue sees the chunks at their real places.
 #[test]
-fn a_guest_over_an_image_over_a_queue() {
+fn guest_over_aged_image_accesses_chunks_at_their_real_places_in_the_host_queue() {
     let facts = QueueFacts::example(Era::K4_0);
     let dev = Constant::serial(1, Nanos::from_ms(1)).capacity(Sector(1 << 20));
     let queue = LegacyQueue::new(

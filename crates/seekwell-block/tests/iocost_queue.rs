@@ -166,7 +166,7 @@ fn readers(depth: usize, weights: &[u32]) -> Vec<Reader> {
 }
 
 #[test]
-fn who_has_enough_under_way_gets_the_share_of_its_weight() {
+fn iocost_group_with_enough_bios_in_flight_gets_its_weighted_share() {
     for weights in [
         &[100, 300][..],
         &[300, 100],
@@ -195,7 +195,7 @@ fn who_has_enough_under_way_gets_the_share_of_its_weight() {
 }
 
 #[test]
-fn c1_a_share_that_the_depth_does_not_reach_is_given_away() {
+fn iocost_donates_a_share_that_the_queue_depth_cannot_use() {
     // Kernel: 4000 for a single reader; at depth 16, 1,200 and 2,300 with weights of 100 and 300.
     let alone = rates(KNOWN, &readers(16, &[100]), true, 5..20);
     assert!(alone[0] > 3960.0, "{alone:?}");
@@ -205,7 +205,7 @@ fn c1_a_share_that_the_depth_does_not_reach_is_given_away() {
 }
 
 #[test]
-fn c2_what_a_light_group_leaves_goes_to_the_heavy_one() {
+fn iocost_donates_a_light_groups_unused_share_to_a_heavy_group() {
     // Kernel: 160 to 200 and 3,000 to 3,400 with equal weights, not half each. (Here the light
     // reader waits for 16 reads of 0.25 ms, and the latency goal is met.)
     let mut of = readers(16, &[100, 100]);
@@ -215,7 +215,7 @@ fn c2_what_a_light_group_leaves_goes_to_the_heavy_one() {
 }
 
 #[test]
-fn c3_without_goals_only_tags_that_run_out_slow_the_clock() {
+fn without_latency_goals_only_tag_exhaustion_slows_the_iocost_clock() {
     // Kernel: 71 and 71 on a disk of 7 ms, with weights of 100 and 200 at depth 4, because it
     // assumes 2.7 ms for a seek.
     let disk = Disk {
@@ -242,7 +242,7 @@ fn c3_without_goals_only_tags_that_run_out_slow_the_clock() {
 }
 
 #[test]
-fn a_group_that_stops_leaves_its_share_and_gets_it_back() {
+fn iocost_share_of_an_idle_group_is_lent_and_returned() {
     let mut of = readers(128, &[300, 100]);
     of[0].rests_s = (10, 20);
     let alone = rates(KNOWN, &of, true, 11..20);
@@ -289,7 +289,7 @@ fn swings(depth: usize, seconds: std::ops::Range<u64>) -> ([u64; 2], [u64; 2], u
 /// stays near the device's rate. So does a clock with more requests, because some request always
 /// waits.
 #[test]
-fn at_the_depth_of_two_periods_the_clock_may_swing() {
+fn iocost_clock_may_oscillate_if_two_periods_fit_into_the_queue_depth() {
     let (done, rates, all_below) = swings(64, 21..30);
     let ratio = done[0] as f64 / done[1] as f64;
     assert!((1.4..2.1).contains(&ratio), "{done:?}");
@@ -357,7 +357,7 @@ fn under_bfq(depth: usize, nr_requests: Option<u32>, strict: bool) -> [u64; 2] {
 /// and 300 to 100 gives 3.8 to 1. With enough tags for both, or with only one request below at a
 /// time, it gives 3 to 1.
 #[test]
-fn under_bfq_what_is_in_the_device_is_in_nobodys_slot() {
+fn bfq_slots_do_not_charge_requests_already_in_the_device() {
     let ratio = |[a, b]: [u64; 2]| a as f64 / b as f64;
     let deep = ratio(under_bfq(128, None, false));
     assert!((3.6..4.0).contains(&deep), "{deep}");

@@ -120,14 +120,14 @@ fn replay(case: &Value, less: Less) -> ([usize; 2], [usize; 2]) {
 }
 
 #[test]
-fn every_pass_and_every_depth_is_the_kernels() {
+fn iolatency_matches_every_kernel_pass_and_depth() {
     let case = case();
     let (passes, depths) = replay(&case, Less::Nothing);
     assert_eq!((passes, depths), ([4766; 2], [58; 2]));
 }
 
 #[test]
-fn models_that_know_less_are_worse() {
+fn reduced_iolatency_models_match_fewer_passes() {
     let case = case();
     for (less, passes, depths) in [
         (Less::Limits, 2496, 3),

@@ -96,7 +96,7 @@ fn token_bucket(limits: IoMaxLimits, input: &[(u64, bool, u64)]) -> Vec<u64> {
 const NEAR_US: u64 = 500;
 
 #[test]
-fn every_instant_is_the_kernels() {
+fn iomax_matches_every_kernel_release_time() {
     // Counts of all bios, and of the bios that the kernel held.
     let (mut all, mut ours, mut even, mut none) = ([0; 2], [0; 2], [0; 2], [0; 2]);
     for case in cases() {
@@ -123,7 +123,7 @@ fn every_instant_is_the_kernels() {
 
 /// M4: a limit shared by two cgroups is not divided fairly; each gets at most its depth per slice.
 #[test]
-fn rule_29_children_of_one_limit_are_served_in_turn() {
+fn iomax_serves_children_of_a_shared_limit_round_robin() {
     for (depths, published) in [([1, 16], [152u64, 2424]), ([8, 64], [408, 2223])] {
         let mut m = IoMax::new(250);
         let children = [CgroupId(2), CgroupId(3)];

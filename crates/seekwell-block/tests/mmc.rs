@@ -124,7 +124,7 @@ fn finish(q: &mut Q) -> Vec<(u64, u64)> {
 }
 
 #[test]
-fn the_elevator_decides_one_request_early() {
+fn mmc_driver_fetches_one_request_ahead() {
     let (sched, asked) = watched(false);
     let mut q = queue("", host(Packing::Off), sched);
     for id in 1..=3 {
@@ -160,7 +160,7 @@ fn watched(urgent_reads: bool) -> (Fifo, Asked) {
 }
 
 #[test]
-fn a_dry_spell_costs_two_empty_calls() {
+fn idle_mmc_queue_costs_two_empty_fetches() {
     let (sched, asked) = watched(false);
     let mut q = queue("", host(Packing::Off), sched);
     q.submit(Instant::START, write(1));
@@ -181,7 +181,7 @@ fn a_dry_spell_costs_two_empty_calls() {
 
 /// Whether an arrival wakes the worker that waits for the card.
 #[test]
-fn an_arrival_while_the_card_works_is_fetched_at_once_or_later() {
+fn request_arriving_during_a_transfer_is_fetched_at_once_only_if_it_wakes_the_driver() {
     for (wakes, fetched) in [(true, 3_000), (false, 10_000)] {
         let (sched, asked) = watched(false);
         let host = MmcHost {
@@ -205,7 +205,7 @@ fn an_arrival_while_the_card_works_is_fetched_at_once_or_later() {
 }
 
 #[test]
-fn preparation_hides_behind_a_transfer_and_shows_on_an_idle_queue() {
+fn preparation_overlaps_a_transfer_and_delays_only_an_idle_queue() {
     let host = MmcHost {
         prepare: Nanos::from_us(50),
         ..host(Packing::Off)
@@ -217,7 +217,7 @@ fn preparation_hides_behind_a_transfer_and_shows_on_an_idle_queue() {
 }
 
 #[test]
-fn writes_behind_a_write_go_with_it_as_a_group() {
+fn consecutive_writes_are_packed_into_a_group() {
     let mut q = queue("", host(Packing::Always), Fifo::default());
     for id in 1..=5 {
         q.submit(Instant::START, write(id));
@@ -235,7 +235,7 @@ fn writes_behind_a_write_go_with_it_as_a_group() {
 /// A group ends at a read, a flush or FUA write, a discard, a write that would make it too large,
 /// and at its limit. The request that ended it comes next.
 #[test]
-fn the_first_that_does_not_fit_is_put_back() {
+fn request_that_does_not_fit_a_packed_group_is_served_next() {
     let large = |id| Bio::new(id, TaskId(1), Op::Write, Flags::empty(), id * 5000, 1000);
     let fua = |id| Bio::new(id, TaskId(1), Op::Write, Flags::FUA, id * 1000, 8);
     for (what, ends, groups) in [
@@ -284,7 +284,7 @@ fn large_half(id: u64) -> Bio {
 
 /// Code Aurora: packing begins after a given number of writes in a row; a read ends it.
 #[test]
-fn packing_control_waits_for_a_run_of_writes() {
+fn packing_starts_after_a_configured_run_of_writes() {
     let mut q = queue("", host(Packing::After(3)), Fifo::default());
     for id in 1..=9 {
         q.submit(Instant::START, write(id));
@@ -314,7 +314,7 @@ fn packing_control_waits_for_a_run_of_writes() {
 }
 
 #[test]
-fn nothing_is_fetched_beside_a_flush() {
+fn mmc_driver_fetches_nothing_during_a_flush() {
     let (sched, asked) = watched(false);
     let mut q = queue(",cache=512KiB,flush_base=5", host(Packing::Off), sched);
     q.submit(
@@ -328,7 +328,7 @@ fn nothing_is_fetched_beside_a_flush() {
 }
 
 #[test]
-fn without_a_cache_a_flush_ends_at_once_and_fua_is_a_reliable_write() {
+fn without_write_cache_flushes_complete_at_once_and_fua_is_a_reliable_write() {
     let mut q = queue("", host(Packing::Off), Fifo::default());
     q.submit(
         Instant::START,
@@ -345,7 +345,7 @@ fn without_a_cache_a_flush_ends_at_once_and_fua_is_a_reliable_write() {
 /// The read goes at once. Half of the write is on the medium, and the other half follows before the
 /// write that was fetched after it.
 #[test]
-fn an_urgent_read_stops_the_write_and_overtakes_the_one_fetched() {
+fn urgent_read_stops_the_running_write_and_passes_the_prefetched_one() {
     let (sched, _) = watched(true);
     let mut q = queue(",write_base=0,write_per_kib=100", host(Packing::Off), sched);
     let long = Bio::new(1, TaskId(1), Op::Write, Flags::empty(), 0, 200);
@@ -360,7 +360,7 @@ fn an_urgent_read_stops_the_write_and_overtakes_the_one_fetched() {
 }
 
 #[test]
-fn an_urgent_read_stops_a_group_and_what_is_written_of_it_completes() {
+fn urgent_read_stops_a_packed_group_and_its_written_part_completes() {
     let (sched, _) = watched(true);
     let mut q = queue(
         ",write_base=0,write_per_kib=100,pack_item=0",
@@ -387,7 +387,7 @@ fn an_urgent_read_stops_a_group_and_what_is_written_of_it_completes() {
 }
 
 #[test]
-fn a_card_without_hpi_goes_on_but_the_fetched_write_is_given_back() {
+fn without_hpi_the_running_write_continues_and_the_prefetched_one_is_requeued() {
     let (sched, _) = watched(true);
     let mut q = queue(",hpi=no", host(Packing::Off), sched);
     q.cx.queue.can_stop = true;
@@ -412,7 +412,7 @@ proptest! {
     /// For any input: every bio completes once, the queue becomes idle, and the medium gets only
     /// the submitted sectors and the repeated parts after stops.
     #[test]
-    fn every_bio_once(
+    fn every_bio_completes_exactly_once(
         steps in proptest::collection::vec(step(), 1..80), pack in 0u8..3, wakes: bool,
         urgent: bool, cache: bool, prepare in 0u64..200,
     ) {

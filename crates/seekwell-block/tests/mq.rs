@@ -87,7 +87,7 @@ fn finish<S: Scheduler>(q: &mut MqQueue<S, Witness>) -> Vec<(u64, u64)> {
 const COMMIT: Flags = Flags::PREFLUSH.union(Flags::FUA);
 
 #[test]
-fn rule_25a_without_a_cache_the_marks_are_dropped_and_a_flush_ends_at_once() {
+fn mq_without_write_cache_drops_flush_flags_and_completes_flushes_at_once() {
     let mut q = deadline(Era::Mq, false, false, 1);
     q.submit(Instant::START, bio(1, Op::Write, COMMIT, 100));
     q.submit(Instant::START, bio(2, Op::Flush, Flags::PREFLUSH, 0));
@@ -96,7 +96,7 @@ fn rule_25a_without_a_cache_the_marks_are_dropped_and_a_flush_ends_at_once() {
 }
 
 #[test]
-fn rule_25a_flush_data_flush() {
+fn write_with_preflush_and_fua_becomes_flush_data_flush() {
     let mut q = deadline(Era::Mq, true, false, 1);
     q.submit(Instant::START, bio(1, Op::Write, COMMIT, 100));
     assert_eq!(finish(&mut q), [(1, 3_000)]);
@@ -106,7 +106,7 @@ fn rule_25a_flush_data_flush() {
 }
 
 #[test]
-fn rule_25a_a_device_with_fua_needs_no_second_flush() {
+fn device_with_fua_needs_no_second_flush() {
     let mut q = deadline(Era::Mq, true, true, 1);
     q.submit(Instant::START, bio(1, Op::Write, COMMIT, 100));
     q.submit(Instant::START, bio(2, Op::Write, Flags::FUA, 900));
@@ -122,7 +122,7 @@ fn rule_25a_a_device_with_fua_needs_no_second_flush() {
 }
 
 #[test]
-fn rule_25b_who_comes_while_a_flush_runs_shares_the_next() {
+fn flushes_submitted_during_a_flush_share_the_next_one() {
     let mut q = deadline(Era::Mq, true, true, 4);
     for id in 1..=4 {
         q.submit(Instant::START, bio(id, Op::Flush, Flags::PREFLUSH, 0));
@@ -138,7 +138,7 @@ fn rule_25b_who_comes_while_a_flush_runs_shares_the_next() {
 }
 
 #[test]
-fn rule_25c_data_of_a_sequence_is_scheduled_since_6_2_and_passed_by_before() {
+fn flush_sequence_data_is_scheduled_since_6_2_and_bypasses_the_scheduler_before() {
     // Reads and a write arrive while the flush runs. In 6.12 the data write is sorted among the
     // writes (whose batch goes first on a fresh queue); in 6.1 it goes before all others.
     let order = |era| {
@@ -157,7 +157,7 @@ fn rule_25c_data_of_a_sequence_is_scheduled_since_6_2_and_passed_by_before() {
 }
 
 #[test]
-fn rule_25_a_device_that_cannot_queue_flushes_gets_nothing_beside_one() {
+fn device_without_queueable_flushes_gets_no_command_during_a_flush() {
     let facts = |f: &mut DeviceFacts| (f.write_cache, f.flush_queueable) = (true, false);
     let mut q = queue(Era::Mq, facts, 4, |cx| {
         MqDeadline::new(cx, Generation::V6_12)
@@ -173,7 +173,7 @@ fn rule_25_a_device_that_cannot_queue_flushes_gets_nothing_beside_one() {
 /// Two readers that always have a request in the drive, and a flush. Their reads go directly to the
 /// drive. While the flush is deferred no read may go, or the flush would wait for ever.
 #[test]
-fn direct_issue_does_not_pass_a_flush_that_sata_deferred() {
+fn direct_issue_does_not_pass_a_flush_deferred_by_sata() {
     let mut q = sata(4);
     let read = |id: u64| bio(id, Op::Read, Flags::empty(), 1000 * id);
     q.submit(Instant::START, read(1));
@@ -205,7 +205,7 @@ fn direct_issue_does_not_pass_a_flush_that_sata_deferred() {
 }
 
 #[test]
-fn i8_a_fused_request_started_when_its_oldest_part_did() {
+fn merged_request_keeps_the_start_time_of_its_oldest_part() {
     let mut q = deadline(Era::Mq, false, false, 1);
     let at = Instant::at_us;
     q.set_nr_requests(at(0), 64).unwrap();
@@ -226,7 +226,7 @@ fn i8_a_fused_request_started_when_its_oldest_part_did() {
 }
 
 #[test]
-fn rule_18_requests_of_a_plug_share_their_start_since_6_9() {
+fn requests_of_a_plug_share_their_start_time_since_6_9() {
     for (era, second) in [(Era::Mq, 0), (Era::Mq6_1, 40)] {
         let mut q = deadline(era, false, false, 1);
         let mut one = bio(1, Op::Read, Flags::empty(), 100);
@@ -243,7 +243,7 @@ fn rule_18_requests_of_a_plug_share_their_start_since_6_9() {
 }
 
 #[test]
-fn rules_9_to_11_nr_requests() {
+fn nr_requests_sets_tags_and_resets_async_depth() {
     for (depth, tags) in [
         (1, 2),
         (31, 62),
@@ -276,7 +276,7 @@ fn rules_9_to_11_nr_requests() {
 }
 
 #[test]
-fn a_task_asleep_does_nothing_else_until_it_wakes() {
+fn sleeping_task_submits_nothing_until_it_wakes() {
     // One tag: the second bio of the task sleeps, and so do the close of its plug and its exit.
     let mut q = queue(Era::Mq, |_| {}, 1, NoScheduler::new);
     q.control(Instant::START, Control::Plug(TaskId(1)));
@@ -293,7 +293,7 @@ fn a_task_asleep_does_nothing_else_until_it_wakes() {
 }
 
 #[test]
-fn rule_26_on_nothing_a_hardware_queue_is_asked_again_after_3_ms() {
+fn hardware_queue_reruns_after_3_ms_if_the_scheduler_returned_nothing() {
     // A real-time request is in flight: mq-deadline has work but returns nothing. Nothing was
     // parked, so completions do not restart this tag-limited queue; the 3 ms timer does.
     let mut q = deadline(Era::Mq, false, false, 4);
@@ -308,7 +308,7 @@ fn rule_26_on_nothing_a_hardware_queue_is_asked_again_after_3_ms() {
 }
 
 #[test]
-fn i4_what_a_busy_device_refused_keeps_its_order_and_goes_first() {
+fn requests_refused_by_a_busy_device_keep_their_order_and_are_issued_first() {
     // Eight tags, but the device takes one command at a time: all five leave the scheduler at once.
     let dev = Witness(Constant::serial(1, Nanos::from_ms(1)), Vec::new());
     let facts = QueueFacts::example(Era::Mq);
@@ -356,7 +356,7 @@ fn from_cpu(id: u64, cpu: u16, sector: u64) -> Bio {
 }
 
 #[test]
-fn objects_5_each_hardware_queue_has_tags_of_its_own() {
+fn each_hardware_queue_has_its_own_tags() {
     for (hctxs, asleep, used) in [(1, 3, 1), (2, 2, 2), (4, 0, 4)] {
         let mut q = wide(hctxs, 1, NoScheduler::new);
         for cpu in 0..4 {
@@ -375,7 +375,7 @@ fn objects_5_each_hardware_queue_has_tags_of_its_own() {
 }
 
 #[test]
-fn rule_25_without_a_scheduler_only_what_one_cpu_submitted_merges() {
+fn without_scheduler_only_requests_of_the_same_cpu_merge() {
     // All tags but one are taken. A request that waits for the driver is in the list of its CPU,
     // where its neighbour from another CPU does not find it.
     for (cpu, commands) in [(0, 2), (1, 3)] {
@@ -392,7 +392,7 @@ fn rule_25_without_a_scheduler_only_what_one_cpu_submitted_merges() {
 }
 
 #[test]
-fn rule_30_one_state_serves_all_hardware_queues_in_its_own_order() {
+fn scheduler_state_is_shared_by_all_hardware_queues() {
     // Requests of four CPUs on four queues leave one sorted state in one order, whichever queue
     // asks.
     let mut q = wide(4, 2, |cx| MqDeadline::new(cx, Generation::V6_12));

@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_usual_disk_is_none_of_the_presets() {
+    fn generic_disk_differs_from_every_preset() {
         let p = generic_hdd(976_773_168).expect("it reads");
         let all = seekwell_device::catalogue();
         for entry in all.iter().filter(|e| e.name.starts_with("hdd:")) {

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_have_the_intervals_of_few_points() {
+    fn line_fit_intervals_use_student_t_for_few_points() {
         let l = line(&[(0.0, 1.0), (1.0, 3.0), (2.0, 5.0)]).unwrap();
         assert!((l.intercept - 1.0).abs() < 1e-12 && (l.slope - 2.0).abs() < 1e-12);
         assert_eq!(line(&[(1.0, 1.0), (1.0, 2.0), (1.0, 3.0)]), None);
@@ -112,14 +112,14 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_of_two_values_is_students() {
+    fn interval_of_two_values_uses_student_t() {
         assert!((half_width(&[1.0, 3.0]) - 12.706_204_736).abs() < 1e-6);
         assert_eq!(half_width(&[1.0]), f64::INFINITY);
         assert!(median(&[]).is_nan() && quantile(&[], 0.9).is_nan());
     }
 
     #[test]
-    fn the_demerit_of_a_shift_is_the_shift() {
+    fn demerit_of_a_constant_shift_equals_the_shift() {
         let a: Vec<f64> = (0..100).map(|i| 10.0 + f64::from(i)).collect();
         let b: Vec<f64> = a.iter().map(|x| x + 5.0).collect();
         assert!((demerit(&a, &b) - 5.0 / mean(&a)).abs() < 1e-9);

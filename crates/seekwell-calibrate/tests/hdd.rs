@@ -155,7 +155,7 @@ fn show(name: &str, s: &Score) {
 }
 
 #[test]
-fn ten_unknown_disks_are_recovered() {
+fn calibration_recovers_ten_random_disks() {
     let mut bad = vec![];
     for seed in 0..10 {
         let (truth, buffer, noise) = random(seed);
@@ -191,7 +191,7 @@ fn ten_unknown_disks_are_recovered() {
 /// The fitted disk's latencies agree with the device's within a few hundredths, mostly by chance;
 /// those of a generic disk, which is not a preset, do not.
 #[test]
-fn a_fit_is_nearer_than_a_usual_disk() {
+fn fitted_disk_predicts_latencies_better_than_a_generic_disk() {
     for name in ["hitachi-7k500", "hitachi-7k200", "exos-x18", "st2000dm006"] {
         let device = seekwell_device::open(&format!("hdd:{name}"), 1).expect(name);
         let mut probe = SimProbe::new(device, 1, 3_000.0);

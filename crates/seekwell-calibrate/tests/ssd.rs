@@ -117,7 +117,7 @@ fn figures(p: &SsdParams) -> [f64; 4] {
 }
 
 #[test]
-fn ten_unknown_flash_drives_are_recovered() {
+fn calibration_recovers_ten_random_flash_drives() {
     let mut bad = vec![];
     for seed in 0..10 {
         let truth = random(seed);

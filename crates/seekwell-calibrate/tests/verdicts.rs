@@ -69,7 +69,7 @@ fn parsed(text: &str) -> HddParams {
 }
 
 #[test]
-fn disks_and_flash_are_told_apart_by_probes_alone() {
+fn probes_distinguish_hard_disks_from_flash() {
     for (spec, kind) in [
         ("hdd:st2000dm006", Kind::Hdd),
         ("hdd:hus728t8,depth=1,look_ahead=no", Kind::Hdd),
@@ -82,7 +82,7 @@ fn disks_and_flash_are_told_apart_by_probes_alone() {
 }
 
 #[test]
-fn what_has_no_period_is_refused_with_the_reason() {
+fn device_without_rotation_period_is_rejected_with_a_reason() {
     let facts = Facts {
         capacity: 1 << 30,
         block: 8,
@@ -96,7 +96,7 @@ fn what_has_no_period_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_small_device_is_refused() {
+fn device_below_16_mib_is_rejected() {
     let mut small = probe("constant:capacity=2000");
     let fit = calibrate(&mut small, Options::default(), &mut |_| {});
     assert!(fit.because.contains("16 MiB"), "{}", fit.because);
@@ -106,7 +106,7 @@ fn a_small_device_is_refused() {
 /// Interrupted at any point, the findings make a preset that loads and runs, and marks the unknown
 /// parameters.
 #[test]
-fn an_interrupted_calibration_keeps_what_it_has() {
+fn interrupted_calibration_keeps_its_findings() {
     for left in [20, 300, 700, 2_000, 5_000, 8_000] {
         let mut cut = Cut {
             probe: probe("hdd:hitachi-7k500"),
@@ -136,7 +136,7 @@ fn an_interrupted_calibration_keeps_what_it_has() {
 }
 
 #[test]
-fn a_short_budget_is_kept() {
+fn calibration_respects_a_short_time_budget() {
     for budget_s in [10.0, 30.0, 60.0] {
         let options = Options {
             budget_s,
@@ -155,7 +155,7 @@ fn a_short_budget_is_kept() {
 }
 
 #[test]
-fn a_device_that_vanishes_is_named() {
+fn preset_of_a_vanished_device_contains_the_error() {
     let mut cut = Cut {
         probe: probe("hdd:hitachi-7k500"),
         left: 1_000,
@@ -181,7 +181,7 @@ fn the_same_seed_gives_the_same_preset() {
 
 /// The write cache is measured only with permission; without it nothing is written.
 #[test]
-fn the_write_cache_is_measured_with_permission() {
+fn write_cache_is_measured_only_with_write_permission() {
     let spec = "hdd:hitachi-7k500,wc_idle=1000";
     let fit = calibrate(&mut probe(spec), Options::default(), &mut |_| {});
     assert!(fit.get("wc_cmds").is_none());
@@ -204,7 +204,7 @@ fn the_write_cache_is_measured_with_permission() {
 
 /// Reads are measured first and make a preset by themselves.
 #[test]
-fn flash_interrupted_while_writing_keeps_what_reading_showed() {
+fn interrupted_flash_calibration_keeps_the_read_measurements() {
     let all = |left: usize| {
         let mut cut = Cut {
             probe: probe("ssd:s3700-100").allow_write(),
@@ -229,7 +229,7 @@ fn flash_interrupted_while_writing_keeps_what_reading_showed() {
 
 /// Many hosts only accept reads of whole 4 KiB blocks: tracks are found with them too.
 #[test]
-fn tracks_are_found_with_blocks_of_4_kib() {
+fn tracks_are_found_with_4_kib_blocks() {
     let mut coarse = probe("hdd:hitachi-7k500").with_facts(|f| f.block = 8);
     let fit = calibrate(&mut coarse, Options::default(), &mut |_| {});
     assert_eq!(fit.number("surfaces"), Some(10.0));

@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_fails_leaves_the_others() {
+    fn failed_run_keeps_the_other_cells() {
         let cells = cells(vec![
             ran(None),
             failed("no such thing"),
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_with_other_seeds_count_too() {
+    fn failures_of_later_seeds_are_counted() {
         let later = Later {
             ended: 4,
             of: 4,
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn where_all_fail_the_input_is_refused() {
+    fn input_is_rejected_if_every_run_fails() {
         let same = cells(vec![failed("bad 0"), failed("bad 0")]).err();
         let same = same.expect("nothing ran");
         assert!(matches!(same, Failure::Input(_)));
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ended_early_by_itself_stands_among_the_others() {
+    fn run_that_ended_early_is_shown_with_the_others() {
         let cells = cells(vec![ran(None), ran(Some("disk full"))]).expect("it runs");
         assert_eq!(cells.group(0..2).records.len(), 2);
         let e = cells.outcome().expect_err("early").to_string();

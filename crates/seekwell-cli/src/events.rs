@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_folder_of_the_users_machine_is_told() {
+    fn event_header_contains_no_directories() {
         assert_eq!(without_folders("hdd:hitachi-7k200"), "hdd:hitachi-7k200");
         assert_eq!(
             without_folders("/home/anna/disk.toml,write_cache=no"),

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colours_pass_and_nothing_else_that_acts() {
+    fn terminal_output_keeps_colours_and_masks_other_control_characters() {
         let good = "\x1b[1;31mbest\x1b[0m\ta\n\x1b[m";
         assert_eq!(harmless(good), good);
         let bad = "a\x1b]0;title\x07b\x1b[2Jc\r\u{9b}31md\u{202e}e\u{2028}\x1b[1";

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_stand_in_a_line_and_the_document_is_the_same() {
+    fn json_prints_number_lists_on_one_line_without_changing_the_document() {
         let long: Vec<u64> = (0..200).collect();
         let v = json!({
             "name": "x", "empty": [], "none": {}, "pairs": [[1, 2], [3, 4]], "long": long,

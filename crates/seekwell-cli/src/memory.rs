@@ -76,7 +76,7 @@ mod tests {
     const GB: u64 = 1_000_000_000;
 
     #[test]
-    fn much_memory_is_said_and_too_much_refused_unless_forced() {
+    fn large_memory_use_is_reported_and_excessive_use_rejected_unless_forced() {
         let said =
             |n, there, forced| judge((n, "ssd:x"), 2, there, forced).map_err(|e| e.to_string());
         assert_eq!(said(GB / 4, Some(GB), false), Ok(None));
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_demanding_device_counts() {
+    fn most_memory_demanding_device_is_reported() {
         let large = "ssd:nvme-dc-2t,variant=detailed,scale=1";
         let (bytes, of) = needed(["hdd:hitachi-7k200", large].into_iter(), 3).expect("devices");
         assert_eq!(of, large);

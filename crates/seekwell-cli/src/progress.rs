@@ -286,7 +286,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_shows_hours_only_when_there_are_some() {
+    fn clock_shows_hours_only_from_one_hour_on() {
         assert_eq!(clock(0.4), "0:00");
         assert_eq!(clock(67.0), "1:07");
         assert_eq!(clock(3723.9), "1:02:03");
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_never_go_back_and_a_sibling_lends_its_end() {
+    fn progress_never_decreases_and_estimates_a_task_from_an_earlier_one() {
         let p = Progress::new(true, "runs", 2, 1);
         let mut first = p.task(0, "a");
         assert!(first.at(300, 0) && first.steps == 0, "its end is not known");

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn windows_are_read_and_nonsense_is_not() {
+    fn valid_windows_are_parsed_and_invalid_ones_rejected() {
         let w = |t: &str| window(t).ok().map(|w| (w.from.0, w.length.map(|l| l.0)));
         assert_eq!(w("10s,2s"), Some((10_000_000_000, Some(2_000_000_000))));
         assert_eq!(w("0,500ms"), Some((0, Some(500_000_000))));
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_have_two_ends() {
+    fn time_spans_need_both_ends() {
         let s = |t: &str| span(t).ok().map(|w| (w.from.0, w.length.map(|l| l.0)));
         assert_eq!(s("10s..12s"), Some((10_000_000_000, Some(2_000_000_000))));
         assert_eq!(s("0..500ms"), Some((0, Some(500_000_000))));

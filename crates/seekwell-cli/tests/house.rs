@@ -5,6 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+#[path = "house/modules.rs"]
+mod modules;
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../..")
@@ -67,7 +70,7 @@ fn locked(workspace: &str) -> BTreeMap<String, BTreeSet<String>> {
 }
 
 #[test]
-fn the_lock_file_for_fuzzing_is_up_to_date() {
+fn fuzz_lock_file_is_up_to_date() {
     let all = all_dependencies();
     let locked = locked("fuzz");
     assert!(locked.contains_key("seekwell-trace"), "{locked:?}");
@@ -105,7 +108,7 @@ const FLOORS: &[(&str, u32)] = &[
 ];
 
 #[test]
-fn dependencies_point_down_only() {
+fn crates_depend_only_on_lower_floors() {
     let floor = |name: &str| FLOORS.iter().find(|f| f.0 == name).map(|f| f.1);
     for (name, deps) in dependencies() {
         for d in deps {
@@ -189,7 +192,7 @@ const PRIVATE: &[(&str, &str)] = &[
 
 /// The glossary's terms are used in everything that people read: pages, help, messages, comments.
 #[test]
-fn private_words_are_not_used() {
+fn documents_and_comments_avoid_private_words() {
     let read = |name: &str| {
         let rust = name.ends_with(".rs") && name.contains("/src/");
         let page = name.ends_with(".md") || name.contains("/page/src/") || name.ends_with(".html");
@@ -210,7 +213,7 @@ fn private_words_are_not_used() {
 
 /// The glossary defines the terms that replace private words.
 #[test]
-fn the_glossary_has_the_terms() {
+fn glossary_defines_the_standard_terms() {
     let page = std::fs::read_to_string(root().join("docs/glossary.md")).expect("the glossary");
     for term in [
         "baseline",
@@ -244,7 +247,7 @@ fn below(all: &Graph, from: &str) -> BTreeSet<String> {
 }
 
 /// Crates that must not depend on schedulers and do, directly or indirectly.
-fn too_curious(all: &Graph) -> Vec<String> {
+fn crates_that_wrongly_use_schedulers(all: &Graph) -> Vec<String> {
     let blind = [
         "seekwell-core",
         "seekwell-device",
@@ -259,29 +262,33 @@ fn too_curious(all: &Graph) -> Vec<String> {
 /// Devices, traces, workloads and the stack above the queue do not depend on schedulers, directly
 /// or indirectly.
 #[test]
-fn only_layers_and_those_above_them_know_schedulers() {
+fn only_block_layers_and_crates_above_depend_on_schedulers() {
     let all = dependencies();
     for there in ["seekwell-core", "seekwell-device", "seekwell-sched"] {
         assert!(all.contains_key(there), "{there} is not in the workspace");
     }
-    assert_eq!(too_curious(&all), [""; 0], "these know schedulers");
+    assert_eq!(
+        crates_that_wrongly_use_schedulers(&all),
+        [""; 0],
+        "these crates use schedulers"
+    );
     assert!(
         !below(&all, "seekwell-sched").contains("seekwell-device"),
-        "schedulers know no device"
+        "schedulers must not use devices"
     );
     assert!(
         all["seekwell-core"].is_empty(),
-        "the ground floor stands on nothing of ours"
+        "the lowest crate must not depend on other crates of the workspace"
     );
 }
 
 /// The test above detects a planted dependency, direct and indirect.
 #[test]
-fn a_planted_dependency_is_seen() {
+fn scheduler_dependency_check_detects_a_planted_dependency() {
     let plant = |from: &str, on: &str| {
         let mut all = dependencies();
         all.entry(from.into()).or_default().insert(on.into());
-        too_curious(&all)
+        crates_that_wrongly_use_schedulers(&all)
     };
     assert_eq!(
         plant("seekwell-device", "seekwell-sched")[0],
@@ -329,7 +336,7 @@ fn texts() -> Vec<(String, String)> {
 }
 
 #[test]
-fn source_files_are_short() {
+fn source_files_and_lines_stay_within_length_limits() {
     let all = texts();
     assert!(all.len() > 50, "the walk found the sources");
     // Reports all offenders together.
@@ -355,7 +362,7 @@ fn source_files_are_short() {
 }
 
 #[test]
-fn nothing_is_left_undone_and_nothing_tells_of_the_workplace() {
+fn sources_contain_no_unfinished_markers_or_local_paths() {
     // Split, so that this file does not contain the words.
     let words = [
         concat!("todo", "!("),
@@ -380,7 +387,7 @@ fn nothing_is_left_undone_and_nothing_tells_of_the_workplace() {
 }
 
 #[test]
-fn manifests_say_what_and_under_which_licence() {
+fn manifests_have_description_licence_and_lints() {
     let licensed = "license.workspace = true";
     for (name, text) in texts() {
         if name.starts_with("crates/") && name.ends_with("/Cargo.toml") {
@@ -403,7 +410,7 @@ fn manifests_say_what_and_under_which_licence() {
 /// Files that a crate includes at build time are inside its folder, so that it can be packaged.
 /// (Tests may use other files: they run in the tree.)
 #[test]
-fn what_is_built_in_lies_inside_its_crate() {
+fn included_files_are_inside_their_crate() {
     let mut bad = Vec::new();
     for (name, text) in texts() {
         let Some(inside) = name.strip_prefix("crates/").filter(|n| n.contains("/src/")) else {
@@ -467,12 +474,12 @@ fn every_crate_can_be_packaged() {
     }
 }
 
-/// Crates whose top-level modules ("rooms") may only use those below them, and have one door each.
-/// Each entry has the shared type and the usual name of its values: methods that a room adds to
-/// that type count as its own.
+/// Crates whose top-level modules may only use modules below them, and whose module folders expose
+/// no submodules. Each entry has the shared type and the usual name of its values: methods that a
+/// module adds to that type count as its own.
 const ROOMED: &[(&str, &str, &str)] = &[("seekwell-stack", "World", "w")];
 
-/// Further crates whose rooms may only use those below them. Their rooms share no type.
+/// Further crates whose modules may only use modules below them. These modules share no type.
 const LAYERED: &[&str] = &[
     "seekwell",
     "seekwell-bench",
@@ -494,269 +501,10 @@ const LAYERED: &[&str] = &[
     "seekwell-workload",
 ];
 
-/// The text of a crate's lib.rs, or main.rs if it is a program only.
-fn entrance(name: &str) -> String {
-    let src = root().join("crates").join(name).join("src");
-    let lib = std::fs::read_to_string(src.join("lib.rs"));
-    lib.unwrap_or_else(|_| std::fs::read_to_string(src.join("main.rs")).expect(name))
-}
-
-/// The folder or file (without its suffix) of each module that a source declares for tests only.
-fn test_modules(path: &Path, text: &str) -> Vec<PathBuf> {
-    let top = ["lib.rs", "main.rs", "mod.rs"].map(|n| path.ends_with(n));
-    let folder = match top.contains(&true) {
-        true => path.parent().expect("a folder").to_owned(),
-        false => path.with_extension(""),
-    };
-    let declared = text.split("#[cfg(test)]\n").skip(1).filter_map(|rest| {
-        let (_, name) = rest.lines().next()?.split_once("mod ")?;
-        Some(folder.join(name.strip_suffix(';')?))
-    });
-    declared.collect()
-}
-
-/// The code of a source, without comments and without modules for tests.
-fn code(text: &str) -> String {
-    let (mut out, mut attribute, mut inside) = (String::new(), false, false);
-    for line in text.lines() {
-        let comment = line.trim_start().starts_with("//");
-        let tested = attribute;
-        attribute = line == "#[cfg(test)]" || (attribute && line.starts_with('#'));
-        inside |= tested && line.starts_with("mod ") && line.ends_with('{');
-        if !comment && !inside {
-            out += line;
-            out.push('\n');
-        }
-        inside &= line != "}";
-    }
-    out
-}
-
-/// (room, text) of a crate's sources, without tests.
-fn rooms(name: &str) -> Vec<(String, String)> {
-    let src = root().join("crates").join(name).join("src");
-    let mut all = Vec::new();
-    files(&src, &mut all);
-    all.retain(|p| p.extension().is_some_and(|e| e == "rs"));
-    let read = |p: PathBuf| {
-        let text = std::fs::read_to_string(&p).expect("a source");
-        (p, text)
-    };
-    let all: Vec<(PathBuf, String)> = all.into_iter().map(read).collect();
-    let tests: Vec<PathBuf> = all.iter().flat_map(|(p, t)| test_modules(p, t)).collect();
-    let mut out = Vec::new();
-    for (path, text) in &all {
-        let rest = path.strip_prefix(&src).expect("below it");
-        let first = rest.iter().next().expect("a name").to_string_lossy();
-        let room = first.trim_end_matches(".rs").to_owned();
-        let module = path.with_extension("");
-        let test = tests.iter().any(|t| module.starts_with(t));
-        if !matches!(&*room, "lib" | "main") && !test {
-            // `super::` as often as the module is deep is the root of the crate.
-            let depth = rest.iter().count() - usize::from(rest.ends_with("mod.rs"));
-            let root = "super::".repeat(depth);
-            out.push((room, code(text).replace(&root, "crate::")));
-        }
-    }
-    out
-}
-
-/// Names that other rooms find in the root of a crate, each with the room that it comes from.
-fn exports(entrance: &str) -> BTreeMap<&str, &str> {
-    let mut all = BTreeMap::new();
-    for part in entrance.split("\npub").skip(1) {
-        let line = part.strip_prefix("(crate)").unwrap_or(part);
-        let Some(path) = line.strip_prefix(" use ") else {
-            continue;
-        };
-        let path = path.split(';').next().unwrap_or_default();
-        let names = path[word(path).len()..].split(|c: char| !c.is_alphanumeric() && c != '_');
-        all.extend(names.filter(|n| !n.is_empty()).map(|n| (n, word(path))));
-    }
-    all
-}
-
-/// The entries of a list in braces. `text` begins behind the opening brace.
-fn entries(text: &str) -> Vec<&str> {
-    let (mut depth, mut from, mut out) = (0, 0, Vec::new());
-    for (i, c) in text.char_indices() {
-        if depth == 0 && matches!(c, ',' | '}') {
-            out.push(text[from..i].trim());
-            from = i + 1;
-        }
-        match c {
-            '{' => depth += 1,
-            '}' if depth == 0 => break,
-            '}' => depth -= 1,
-            _ => {}
-        }
-    }
-    out
-}
-
-/// The word at the start of a text.
-fn word(text: &str) -> &str {
-    let end = text.find(|c: char| !c.is_alphanumeric() && c != '_');
-    &text[..end.unwrap_or(text.len())]
-}
-
-/// The uses between rooms by path. `exported` has the names that the root of the crate re-exports.
-fn uses(sources: &[(String, String)], exported: &BTreeMap<&str, &str>) -> Graph {
-    let names: BTreeSet<&str> = sources.iter().map(|s| &*s.0).collect();
-    let room_of = |name| names.get(name).or_else(|| names.get(*exported.get(name)?));
-    let mut graph = Graph::new();
-    for (room, text) in sources {
-        let knows = graph.entry(room.clone()).or_default();
-        let paths = text.split("crate::").skip(1).map(word);
-        let listed = text.split("crate::{").skip(1).flat_map(entries);
-        let paths = paths.chain(listed.map(word));
-        knows.extend(paths.filter_map(room_of).map(|r| (*r).to_owned()));
-        knows.remove(room);
-    }
-    graph
-}
-
-/// Adds the uses between rooms by methods that they add to a shared type.
-fn add_uses_of_methods(graph: &mut Graph, sources: &[(String, String)], shared: &str, value: &str) {
-    let own = format!("\nimpl {shared} {{\n");
-    let mut methods = BTreeMap::new();
-    for (room, text) in sources {
-        for block in text.split(&own).skip(1) {
-            let block = block.split("\n}\n").next().unwrap_or_default();
-            for line in block.lines().filter(|l| l.starts_with("    pub(crate) ")) {
-                if let Some((_, rest)) = line.split_once("fn ") {
-                    methods.insert(word(rest), room.as_str());
-                }
-            }
-        }
-    }
-    for (room, text) in sources {
-        let knows = graph.entry(room.clone()).or_default();
-        let mut callers = vec![
-            format!(" {value}."),
-            format!("({value}."),
-            ".w().".to_owned(),
-        ];
-        if text.contains(&own) {
-            callers.push("self.".to_owned());
-        }
-        for caller in &callers {
-            let called = text.split(caller.as_str()).skip(1);
-            let called = called.filter(|c| c[word(c).len()..].starts_with('('));
-            knows.extend(called.filter_map(|c| methods.get(word(c)).map(|r| (*r).to_owned())));
-        }
-        knows.remove(room);
-    }
-}
-
-/// Rooms that use each other, directly or indirectly.
-fn circle(graph: &Graph) -> Vec<String> {
-    let back = |room: &&String| graph[*room].iter().any(|d| below(graph, d).contains(*room));
-    graph.keys().filter(back).cloned().collect()
-}
-
-#[test]
-fn rooms_know_those_below_them_only() {
-    let roomed = ROOMED.iter().map(|r| (r.0, Some((r.1, r.2))));
-    for (name, shared) in roomed.chain(LAYERED.iter().map(|n| (*n, None))) {
-        let sources = rooms(name);
-        let mut graph = uses(&sources, &exports(&entrance(name)));
-        if let Some((shared, value)) = shared {
-            add_uses_of_methods(&mut graph, &sources, shared, value);
-        }
-        for (room, knows) in &graph {
-            println!("{name}: {room} knows {knows:?}");
-        }
-        assert_eq!(circle(&graph), [""; 0], "{name}: these know each other");
-        // A planted upward use is detected: from a lowest room to the one that uses most.
-        let top = graph.keys().max_by_key(|r| below(&graph, r).len());
-        let top = top.expect("a top").clone();
-        let mut used = below(&graph, &top).into_iter();
-        let Some(lowest) = used.find(|r| graph[r].is_empty()) else {
-            // No room of this crate uses another one.
-            continue;
-        };
-        let ground = graph.get_mut(&lowest).expect("there");
-        ground.insert(top);
-        assert!(circle(&graph).contains(&lowest), "{name}: {lowest}");
-    }
-}
-
-#[test]
-fn rooms_have_one_door_each() {
-    for (name, ..) in ROOMED {
-        let src = root().join("crates").join(name).join("src");
-        let mut doors = 0;
-        for e in std::fs::read_dir(src).expect("sources").flatten() {
-            let door = e.path().join("mod.rs");
-            if e.file_name() == "tests" || !door.is_file() {
-                continue;
-            }
-            let text = std::fs::read_to_string(&door).expect("a door");
-            let open = text
-                .lines()
-                .filter(|l| l.starts_with("pub") && l.contains(" mod "));
-            assert_eq!(open.count(), 0, "{}: a module is open", door.display());
-            assert!(
-                text.starts_with("//! "),
-                "{}: what is inside",
-                door.display()
-            );
-            doors += 1;
-        }
-        assert!(doors >= 5, "{name}: {doors} rooms");
-    }
-}
-
-#[test]
-fn a_method_on_what_is_shared_is_knowledge_too() {
-    let source = |room: &str, text: &str| (room.to_owned(), format!("\n{text}\n"));
-    let sources = [
-        source("low", "fn f(w: &mut World) {\n    w.high_one();\n}"),
-        source(
-            "high",
-            "impl World {\n    pub(crate) fn high_one(&mut self) {}\n}\nuse crate::low::f;",
-        ),
-    ];
-    let mut graph = uses(&sources, &BTreeMap::new());
-    assert_eq!(circle(&graph), [""; 0]);
-    add_uses_of_methods(&mut graph, &sources, "World", "w");
-    assert_eq!(circle(&graph), ["high", "low"]);
-}
-
-/// A use counts if it is in a nested list or goes through a name that the root of the crate
-/// re-exports. It does not count in comments and in tests.
-#[test]
-fn every_way_to_use_a_room_is_seen() {
-    let knows = |text: &str| {
-        let all = [("low", text), ("high", ""), ("other", "")];
-        let sources = all.map(|(room, text)| (room.to_owned(), code(text)));
-        let exported = exports("\npub mod high;\npub use high::{Part, whole};\n");
-        uses(&sources, &exported)["low"].contains("high")
-    };
-    for used in [
-        "use crate::high::Part;",
-        "use crate::{other::{a, b}, high::Part};",
-        "use crate::{\n    Part,\n    other,\n};",
-        "fn f() {\n    crate::whole();\n}",
-        "#[cfg(test)]\nmod tests;\nuse crate::Part;",
-        "#[cfg(test)]\nmod tests {\n}\nuse crate::Part;",
-    ] {
-        assert!(knows(used), "{used}");
-    }
-    for unused in [
-        "use crate::other::{high, Part};",
-        "/// See [`crate::high`].",
-        "#[cfg(test)]\n#[allow(unused)]\nmod tests {\n    use crate::high::Part;\n}",
-    ] {
-        assert!(!knows(unused), "{unused}");
-    }
-}
-
 /// The walks of CONTRIBUTING.md: every file exists and has the named function, and none is visited
 /// twice.
 #[test]
-fn the_walks_lead_through_rooms_that_are_there() {
+fn code_walks_name_existing_files_and_functions() {
     let page = std::fs::read_to_string(root().join("CONTRIBUTING.md")).expect("there");
     let walks = page.split("## Two walks").nth(1).expect("the walks");
     let walks = walks.split("\n## ").next().expect("their end");

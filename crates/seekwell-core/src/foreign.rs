@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_character_that_acts_is_marked_and_no_other() {
+    fn exactly_the_control_characters_are_masked() {
         let all = "\0\u{7}\u{8}\t\n\r\u{1b}\u{7f}\u{80}\u{9b}\u{9f}\u{61c}\u{200e}\u{200f}\
                    \u{2028}\u{2029}\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{2066}\u{2067}\
                    \u{2068}\u{2069}";

@@ -171,7 +171,7 @@ mod tests {
     /// A block keeps its contents, up to the smaller size, when it is resized from any kind of size
     /// to any other.
     #[test]
-    fn a_block_keeps_what_is_in_it_at_any_size() {
+    fn resized_block_keeps_its_contents() {
         let sizes = [1, 4096, PAGE - 1, PAGE, PAGE + 1, 3 * PAGE, 7 * PAGE / 2];
         for (from, to) in sizes
             .iter()
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn large_blocks_begin_with_a_page_and_zeroes_are_zero() {
+    fn large_blocks_are_page_aligned_and_zeroed_blocks_contain_zeroes() {
         for size in [64, PAGE, 5 * PAGE + 4096] {
             let layout = Layout::from_size_align(size, 8).expect("a layout");
             for _ in 0..3 {
@@ -214,7 +214,7 @@ mod tests {
 
     /// An allocation with an impossible size (larger than the address space) fails.
     #[test]
-    fn what_cannot_be_had_is_refused() {
+    fn impossible_allocation_size_fails() {
         let most = isize::MAX as usize / PAGE * PAGE;
         let layout = Layout::from_size_align(most, 8).expect("a layout");
         let small = Layout::from_size_align(PAGE, 8).expect("a layout");
@@ -239,7 +239,7 @@ mod tests {
 
     /// A freed block and its unused ends are unmapped.
     #[test]
-    fn what_is_given_back_is_gone() {
+    fn freed_memory_is_unmapped() {
         let small = Layout::from_size_align(PAGE, 8).expect("a layout");
         let grown = Layout::from_size_align(2 * PAGE, 8).expect("a layout");
         let before = mapped();

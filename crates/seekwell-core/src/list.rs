@@ -200,7 +200,7 @@ mod tests {
     proptest! {
         /// After any sequence of operations, the list agrees with a VecDeque.
         #[test]
-        fn agrees_with_a_deque(ops in proptest::collection::vec((0u8..6, 0u32..40), 0..200)) {
+        fn list_agrees_with_a_deque(ops in proptest::collection::vec((0u8..6, 0u32..40), 0..200)) {
             let (mut links, mut list, mut model) = (Links::new(), List::new(), VecDeque::new());
             for (op, i) in ops {
                 let on = model.contains(&i);

@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn zero_has_no_minus() {
+    fn zero_is_printed_without_a_minus_sign() {
         for (x, decimals, plain, with) in [
             (-0.0, 1, "0.0", "+0.0"),
             (-0.04, 1, "0.0", "+0.0"),

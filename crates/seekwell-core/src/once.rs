@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_again_is_told_with_both_places() {
+    fn duplicate_name_is_reported_with_both_texts() {
         let mut once = Once::default();
         assert_eq!(once.take("rpm", "rpm=7200"), Ok(()));
         assert_eq!(once.take("t_o", " t_o=1ms"), Ok(()));

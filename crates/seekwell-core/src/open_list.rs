@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_added_stands_behind_what_is_built_in() {
+    fn added_items_follow_the_built_in_ones() {
         static LIST: OpenList<&str> = OpenList::new(&["noop", "cfq"]);
         let before = LIST.all();
         let new = |all: &[&str]| match all.contains(&"mine") {

@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_scheduler_called_none_is_quoted() {
+    fn only_a_scheduler_named_none_is_quoted() {
         for (label, said) in [
             ("none", "`none`"),
             ("None", "`None`"),

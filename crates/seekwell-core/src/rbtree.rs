@@ -540,7 +540,7 @@ mod tests {
         /// After any insertions and removals, the tree agrees with a sorted vector, is balanced,
         /// and has correct augmentations.
         #[test]
-        fn agrees_with_a_sorted_vec(
+        fn tree_agrees_with_a_sorted_vec(
             ops in proptest::collection::vec((0u32..60, 0u32..30), 0..300)
         ) {
             let mut nodes: Nodes<u32, Min> = Nodes::new();

@@ -33,7 +33,7 @@ mod tests {
     use rand::RngCore;
 
     #[test]
-    fn streams_are_stable_and_differ_by_name_and_seed() {
+    fn random_streams_are_stable_and_differ_by_name_and_seed() {
         let first = |s, n| stream(s, n).next_u64();
         assert_eq!(first(1, "hdd0"), first(1, "hdd0"));
         assert_ne!(first(1, "hdd0"), first(1, "hdd1"));

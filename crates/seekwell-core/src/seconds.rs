@@ -53,7 +53,7 @@ mod tests {
     use crate::time::{Instant, NSEC_PER_SEC};
 
     #[test]
-    fn a_pause_of_years_costs_the_series_nothing() {
+    fn long_pause_adds_no_entries_to_the_series() {
         let mut r = Record::default();
         let years = 50 * 365 * 86_400 * NSEC_PER_SEC;
         for at in [1_500_000_000, 1_700_000_000, years, 100, years + 1] {

@@ -26,7 +26,7 @@ mod tests {
 
     /// The function accepts any reference and leaves its target unchanged. Miri runs this test.
     #[test]
-    fn what_is_asked_for_stays_as_it_is() {
+    fn prefetch_leaves_its_target_unchanged() {
         let many: Vec<u64> = (0..100).collect();
         many.iter().for_each(soon);
         soon(&());

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_type_finds_what_they_mean() {
+    fn suggestions_find_the_intended_name() {
         assert_eq!(suggestions_for("mqdeadline"), ["mq-deadline"]);
         assert_eq!(suggestions_for("MQ_Deadline"), ["mq-deadline"]);
         assert_eq!(suggestions_for("as"), ["anticipatory"]);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_far_suggests_nothing() {
+    fn distant_words_get_no_suggestion() {
         for far in ["", "-", "x", "elevator", "hdd", "qqqqqqqqqqqqqqqqqqqq"] {
             assert_eq!(suggestions_for(far), [""; 0], "{far}");
         }
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn one_sentence_for_all() {
+    fn remedies_share_one_sentence_form() {
         assert_eq!(
             remedy("cfg", &SOME, &ALIASES, "`seekwell schedulers`"),
             "did you mean `cfq`? `seekwell schedulers` lists all"

@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_speak_in_words_and_symbols() {
+    fn errno_is_printed_with_text_and_symbol() {
         assert_eq!(
             Errno::ENOSPC.to_string(),
             "no space left on device (ENOSPC)"

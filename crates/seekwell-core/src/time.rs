@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn jiffies_start_at_1000_s_worth() {
+    fn jiffies_start_at_1000_seconds() {
         let c = TickClock::new(250);
         assert_eq!(c.jiffies(Instant::at_us(0)), 250_000);
         assert_eq!(c.jiffies(Instant::at_us(3_999)), 250_000);
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_are_exact_at_the_end_of_time() {
+    fn jiffy_conversion_is_exact_at_the_last_instant() {
         for hz in [100, 250, 300, 1000] {
             let c = TickClock::new(hz);
             let t = Instant::LAST;
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn jiffies_are_the_same_on_both_sides_of_64_bits() {
+    fn jiffies_agree_on_both_sides_of_the_64_bit_limit() {
         let exact = |t: u64, hz: u32| (u128::from(t) * u128::from(hz) / 1_000_000_000) as u64;
         for hz in [100, 250, 300, 1000] {
             let c = TickClock::new(hz);
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_jiffy_lasts_at_least_as_long_as_it_is_said_to() {
+    fn reported_end_of_a_jiffy_is_never_too_late() {
         for (hz, phase) in [100, 250, 256, 300, 1000, 1024, 1].into_iter().zip(0..) {
             let c = TickClock {
                 hz,
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn ms_round_up_to_jiffies() {
+    fn milliseconds_are_rounded_up_to_jiffies() {
         let c = TickClock::new(250);
         assert_eq!(c.from_ms(1), 1);
         assert_eq!(c.from_ms(4), 1);

@@ -7,7 +7,7 @@ use seekwell_core::spec::{DeviceSpec, RunSpec, SchedulerSpec, WorkloadSpec};
 const SCHEMA_1: &str = include_str!("data/record-schema-1.json");
 
 #[test]
-fn a_record_of_schema_1_is_read_with_all_it_had() {
+fn record_of_schema_1_is_read_completely() {
     let old: Record = serde_json::from_str(SCHEMA_1).expect("schema 1");
     assert_eq!((old.schema, old.substrate.as_str()), (1, "sim"));
     assert_eq!(
@@ -25,17 +25,17 @@ fn a_record_of_schema_1_is_read_with_all_it_had() {
     let again = serde_json::to_value(&old).expect("a record");
     assert!(again.get("spec").is_none() && again.get("host").is_none());
     let before: serde_json::Value = serde_json::from_str(SCHEMA_1).expect("JSON");
-    kept("record", &before, &again);
+    assert_fields_kept("record", &before, &again);
     // Without a clock the whole run counts.
     assert_eq!((old.span_ns(), old.clock_start_ns), (old.duration_ns, None));
 }
 
 /// All old fields are present with the same values; there may be new fields.
-fn kept(at: &str, before: &serde_json::Value, after: &serde_json::Value) {
+fn assert_fields_kept(at: &str, before: &serde_json::Value, after: &serde_json::Value) {
     if let Some(all) = before.as_array() {
         assert_eq!(Some(all.len()), after.as_array().map(Vec::len), "{at}");
         for (i, value) in all.iter().enumerate() {
-            kept(&format!("{at}[{i}]"), value, &after[i]);
+            assert_fields_kept(&format!("{at}[{i}]"), value, &after[i]);
         }
         return;
     }
@@ -43,12 +43,12 @@ fn kept(at: &str, before: &serde_json::Value, after: &serde_json::Value) {
         return assert_eq!(before, after, "{at}");
     };
     for (name, value) in fields {
-        kept(&format!("{at}.{name}"), value, &after[name.as_str()]);
+        assert_fields_kept(&format!("{at}.{name}"), value, &after[name.as_str()]);
     }
 }
 
 #[test]
-fn a_record_of_today_keeps_its_specification() {
+fn current_record_keeps_its_specification() {
     let device = DeviceSpec {
         spec: "hdd:hitachi-7k200".into(),
         ..DeviceSpec::default()

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn serial_is_one_server_in_order_of_acceptance() {
+    fn serial_constant_device_serves_commands_in_order_of_acceptance() {
         let mut d = Constant::serial(2, Nanos::from_us(100));
         assert_eq!(d.accept(Instant::at_us(0), cmd(1)), Accept::Accepted);
         assert_eq!(d.accept(Instant::at_us(10), cmd(2)), Accept::Accepted);
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn parallel_serves_each_from_its_own_acceptance() {
+    fn parallel_constant_device_serves_each_command_from_its_acceptance() {
         let mut d = Constant::parallel(2, Nanos::from_us(100));
         d.accept(Instant::at_us(0), cmd(1));
         d.accept(Instant::at_us(10), cmd(2));
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn past_the_end_is_an_error_not_a_panic() {
+    fn command_past_the_end_reports_an_error() {
         let mut d = Constant::parallel(4, Nanos::from_us(1)).capacity(Sector(100));
         for (id, sector, n) in [(0, 92, 8), (1, 93, 8), (2, u64::MAX, 1)] {
             let c = Command {
@@ -263,7 +263,7 @@ mod tests {
         /// Each accepted command completes once, in order, and not before its service time has
         /// passed.
         #[test]
-        fn every_command_once(gaps in proptest::collection::vec(0u64..300, 1..100),
+        fn every_command_completes_once_and_in_order(gaps in proptest::collection::vec(0u64..300, 1..100),
                               depth in 1u32..5, serial: bool) {
             let service = Nanos::from_us(100);
             let mut d = Constant::new(serial, depth, service);

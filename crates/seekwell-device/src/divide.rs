@@ -49,7 +49,7 @@ mod tests {
     proptest! {
         /// The results equal those of the processor's division.
         #[test]
-        fn divides(x: u64, by in 1u64.., small in 1u64..3000, shift in 0u32..64) {
+        fn divisor_agrees_with_processor_division(x: u64, by in 1u64.., small in 1u64..3000, shift in 0u32..64) {
             for by in [by, small, by >> shift | 1] {
                 for x in [x, x >> shift, u64::MAX, by, by - 1, by.wrapping_mul(7)] {
                     prop_assert_eq!(Divisor::new(by).split(x), (x / by, x % by));

@@ -72,7 +72,7 @@ mod tests {
     const TEXT: &str = "kind = \"constant\"\nname = \"mine\"\nsummary = \"of a test\"\n[params]\n";
 
     #[test]
-    fn a_text_stands_for_a_file_and_is_found_again() {
+    fn text_replaces_a_preset_file_and_is_listed_again() {
         let array = "kind = \"controller\"\nname = \"mine\"\nsummary = \"x\"\n\
                      [params]\nof = { value = \"disk.toml\", source = \"estimate\" }\n\
                      members = { value = 2, unit = \"devices\", source = \"estimate\" }\n";

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_multiply() {
+    fn member_counts_of_nested_arrays_multiply() {
         let n = |text: &str| footprint(text).map(|f| f.devices);
         assert_eq!(n("hdd:hitachi-7k200").ok(), Some(1));
         assert_eq!(n("raid0:members=4").ok(), Some(4));
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_map_is_said_to_the_byte_and_scales() {
+    fn page_map_memory_is_reported_and_scales() {
         let f = |text: &str| footprint(text).expect("a drive").bytes;
         let whole = f("ssd:nvme-dc-2t,variant=detailed,state=steady,scale=1");
         // The map has 4 bytes per page of user data and 4 bytes per page of flash.

@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_best_rate_is_what_the_model_does() {
+    fn best_rate_equals_the_models_rate() {
         let rate = |spec| best_rate(spec, 1).expect(spec);
         // Four parallel commands take 100 us each. After that, commands are sent one at a time.
         let four = rate("constant:service_us=100,depth=4,servers=parallel");

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parentheses_hold_together() {
+    fn specification_split_respects_parentheses() {
         assert_eq!(split("a,b=(c,d=(e,f)),g", ','), ["a", "b=(c,d=(e,f))", "g"]);
         assert_eq!(split("(a+b)+c", '+'), ["(a+b)", "c"]);
         assert_eq!(split("", ','), [""]);

@@ -2,9 +2,11 @@
 
 mod controller;
 mod emmc;
-mod laws;
+mod hdd_laws;
+mod hdd_write_laws;
 mod presets;
 mod properties;
 mod register;
+mod ssd_latency_laws;
 mod ssd_laws;
 mod times;

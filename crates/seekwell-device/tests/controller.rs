@@ -29,7 +29,7 @@ fn near(what: &str, value: f64, expected: f64, share: f64) {
 }
 
 /// Disks of constant latency, so that the test can count operations.
-fn of(level: &str, members: u32, more: &str) -> String {
+fn constant_disks(level: &str, members: u32, more: &str) -> String {
     format!(
         "controller:level={level},members={members},of=(constant:service_us=1000,capacity=262144),\
          firmware=0,link=1000000,write_policy=write-through{more}"
@@ -37,7 +37,7 @@ fn of(level: &str, members: u32, more: &str) -> String {
 }
 
 #[test]
-fn small_writes_cost_what_their_level_says() {
+fn small_write_costs_follow_the_raid_level() {
     for (level, n, ops, ms) in [
         ("raid0", 4, 1, 1.0),
         ("raid1", 3, 3, 1.0),
@@ -46,13 +46,13 @@ fn small_writes_cost_what_their_level_says() {
         ("raid6", 8, 6, 2.0),
         ("raid5", 3, 3, 2.0),
     ] {
-        let mut c = client(&of(level, n, ""));
+        let mut c = client(&constant_disks(level, n, ""));
         let took = c.send(command(Op::Write, 4096, 8)).as_ms_f64();
         assert_eq!(c.device.stats().media_ops, ops, "{level}");
         near(level, took, ms, 0.01);
     }
     // A whole row needs no reads. With a lost disk, reads and writes use the remaining ones.
-    let mut c = client(&of("raid5", 5, ""));
+    let mut c = client(&constant_disks("raid5", 5, ""));
     near(
         "row",
         c.send(command(Op::Write, 0, 512)).as_ms_f64(),
@@ -60,7 +60,7 @@ fn small_writes_cost_what_their_level_says() {
         0.01,
     );
     assert_eq!(c.device.stats().media_ops, 5);
-    let mut c = client(&of("raid5", 5, ",failed=0"));
+    let mut c = client(&constant_disks("raid5", 5, ",failed=0"));
     c.send(command(Op::Read, 0, 8));
     assert_eq!(c.device.stats().media_ops, 4, "row 0 begins on disk 0");
     c.send(command(Op::Write, 0, 8));
@@ -75,8 +75,16 @@ fn small_writes_cost_what_their_level_says() {
 
 /// With n disks and sufficient depth, throughput falls by the number of operations per write.
 #[test]
-fn throughput_divides_by_operations() {
-    let rate = |level, n| random(&mut client(&of(level, n, "")), Op::Write, 128, 4_000).iops();
+fn write_throughput_is_divided_by_operations_per_write() {
+    let rate = |level, n| {
+        random(
+            &mut client(&constant_disks(level, n, "")),
+            Op::Write,
+            128,
+            4_000,
+        )
+        .iops()
+    };
     let all = rate("raid0", 8);
     // Q customers in a closed network of n servers.
     near("raid0", all, 8_000.0 * 128.0 / (128.0 + 7.0), 0.02);
@@ -86,7 +94,7 @@ fn throughput_divides_by_operations() {
 }
 
 #[test]
-fn a_cache_takes_a_burst_and_then_the_disks_decide() {
+fn cache_absorbs_a_burst_and_disks_limit_sustained_writes() {
     let spec = "controller:level=raid0,members=4,cache=16MiB,read_share=0,timer=60s";
     let mut c = client(spec);
     // 0.8 of 16 MiB holds 3276 writes of 4 KiB.
@@ -128,7 +136,7 @@ fn a_cache_takes_a_burst_and_then_the_disks_decide() {
 }
 
 #[test]
-fn flushes_are_free_with_a_battery_and_drain_the_cache_without() {
+fn flush_is_free_with_battery_and_drains_the_cache_without() {
     let written = |more: &str| {
         let mut c = client(&format!("controller:level=raid0,members=2,timer=60s{more}"));
         let write = random(&mut c, Op::Write, 1, 50).mean_ms();
@@ -149,7 +157,7 @@ fn flushes_are_free_with_a_battery_and_drain_the_cache_without() {
 }
 
 #[test]
-fn the_timer_empties_the_cache() {
+fn cache_timer_destages_dirty_data() {
     let mut c = client("controller:level=raid5,members=3,timer=4s");
     random(&mut c, Op::Write, 1, 20);
     c.sleep(Nanos::from_ms(3_500));
@@ -167,7 +175,7 @@ fn the_timer_empties_the_cache() {
 }
 
 #[test]
-fn read_ahead_serves_streams_and_spares_random_reads() {
+fn controller_read_ahead_speeds_streams_but_not_random_reads() {
     let stream = |policy: &str| {
         let disk = "(hdd:hitachi-7k500,look_ahead=off)";
         let spec = format!("controller:level=raid0,of={disk},read_policy={policy},read_ahead=8");
@@ -190,7 +198,7 @@ fn read_ahead_serves_streams_and_spares_random_reads() {
 
 /// Reads scale with the members, for mirrors and for a plain stripe.
 #[test]
-fn reads_scale() {
+fn reads_scale_with_the_number_of_members() {
     let disk = "(hdd:hitachi-7k500,depth=1)";
     let rate = |level: &str, n: u32, depth| {
         let spec = format!(
@@ -216,7 +224,7 @@ fn reads_scale() {
 }
 
 #[test]
-fn a_volume_gives_what_is_paid_for() {
+fn cloud_volume_delivers_its_provisioned_rates() {
     let mut c = client("cloud:gp3");
     near(
         "gp3 IOPS",
@@ -262,7 +270,7 @@ fn a_volume_gives_what_is_paid_for() {
 /// A full bucket of 540,000 lasts 540,000 / (3000 - 300) = 200 s. It must start full, whatever the
 /// time on the clock.
 #[test]
-fn a_full_bucket_lasts_as_long_as_it_should() {
+fn full_credit_bucket_lasts_the_expected_time() {
     let mut c = client("cloud:gp2,credits=540000");
     let burst = random(&mut c, Op::Read, 64, 590_000).iops();
     near("burst for 197 s", burst, 3_000.0, 0.01);
@@ -272,7 +280,7 @@ fn a_full_bucket_lasts_as_long_as_it_should() {
 }
 
 #[test]
-fn same_seed_same_times_and_members_out_of_phase() {
+fn same_seed_gives_same_times_and_members_differ_in_phase() {
     let spec = "controller:level=raid5,members=4,cache=1MiB";
     let times = |seed| {
         let mut c = Client::new(open(spec, seed).unwrap());

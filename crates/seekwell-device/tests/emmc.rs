@@ -30,7 +30,7 @@ fn near(what: &str, got: f64, want: f64, share: f64) {
 
 /// 683 us + 14.5 us per KiB, and 150 us more if the map part is not loaded. 64 parts are kept.
 #[test]
-fn a_read_costs_base_length_and_what_the_map_misses() {
+fn read_cost_is_base_plus_length_plus_map_misses() {
     let mut c = client("");
     assert_eq!(cost(&mut c, Op::Read, 0, 8), 683.0 + 58.0 + 150.0);
     assert_eq!(cost(&mut c, Op::Read, 800, 8), 741.0, "the part is loaded");
@@ -46,7 +46,7 @@ fn a_read_costs_base_length_and_what_the_map_misses() {
 
 /// 2830 us + 60 us per KiB, and 2580 us more outside the four most recently written segments.
 #[test]
-fn a_write_costs_more_where_no_segment_is_open() {
+fn write_outside_an_open_segment_costs_more() {
     let mut c = client("");
     let (open, shut) = (3070.0, 5650.0);
     for segment in [7, 3, 9, 1] {
@@ -69,7 +69,7 @@ fn a_write_costs_more_where_no_segment_is_open() {
 }
 
 #[test]
-fn a_write_of_part_of_a_page_may_cost_a_read() {
+fn partial_page_write_costs_an_extra_read() {
     let mut c = client(",rmw=100us,open_segments=8,place_penalty=0");
     assert_eq!(cost(&mut c, Op::Write, 16, 16), 2830.0 + 480.0);
     assert_eq!(cost(&mut c, Op::Write, 16, 8), 2830.0 + 240.0 + 100.0);
@@ -78,7 +78,7 @@ fn a_write_of_part_of_a_page_may_cost_a_read() {
 
 /// With k of n segments open, random writes hit an open segment with probability k/n, in any order.
 #[test]
-fn random_writes_pay_by_the_share_of_segments_that_are_open() {
+fn random_write_cost_follows_the_fraction_of_open_segments() {
     for (open, span) in [(4u64, 8u64), (1, 8), (4, 16), (8, 8), (0, 8)] {
         let mut c = client(&format!(",open_segments={open}"));
         let mut rng = rng::stream(2, "span");
@@ -105,7 +105,7 @@ fn group(list: &[(u64, u32)]) -> Vec<Command> {
 
 /// One base time, one penalty per segment, 20 us per write; all writes complete together.
 #[test]
-fn a_packed_group_pays_base_and_segments_once() {
+fn packed_group_pays_base_and_segment_costs_once() {
     let mut d = card("");
     let g = group(&[(0, 8), (8192, 8), (80, 16), (8200, 8)]);
     assert_eq!(d.accept_packed(Instant::START, &g), Accept::Accepted);
@@ -126,7 +126,7 @@ fn a_packed_group_pays_base_and_segments_once() {
 }
 
 #[test]
-fn what_is_no_group_is_refused() {
+fn invalid_groups_are_rejected() {
     let mut d = card(",max_packed=3");
     let read = [command(Op::Read, 0, 8)];
     assert_eq!(d.accept_packed(Instant::START, &read), Accept::Busy);
@@ -144,7 +144,7 @@ fn what_is_no_group_is_refused() {
 /// Stopped halfway: half of the write is on the medium, in whole pages, and the card is free 300 us
 /// later.
 #[test]
-fn a_stopped_write_keeps_whole_pages_and_completes_no_more() {
+fn stopped_write_keeps_whole_pages_and_never_completes() {
     let mut d = card("");
     let c = command(Op::Write, 8, 1000);
     assert_eq!(d.accept(Instant::START, c), Accept::Accepted);
@@ -177,7 +177,7 @@ fn a_stopped_write_keeps_whole_pages_and_completes_no_more() {
 }
 
 #[test]
-fn a_stopped_group_says_what_is_left_of_each() {
+fn stopped_group_reports_the_remainder_of_each_write() {
     let mut d = card("");
     let g = group(&[(0, 64), (64, 64), (128, 64), (192, 64)]);
     d.accept_packed(Instant::START, &g);
@@ -206,7 +206,7 @@ fn reads_cached_writes_and_cards_without_hpi_are_not_stopped() {
 /// 250 us + 5.1 us per KiB into the cache. A flush pays for all writes, in groups that share a base
 /// time.
 #[test]
-fn a_cache_hides_writes_and_a_flush_pays_for_them() {
+fn write_cache_hides_write_cost_until_a_flush() {
     let mut d = card(",cache=64KiB");
     assert!(d.facts().write_cache);
     let (mut now, mut out) = (Instant::START, vec![]);
@@ -241,7 +241,7 @@ fn a_cache_hides_writes_and_a_flush_pays_for_them() {
 }
 
 #[test]
-fn a_cache_drains_while_the_card_has_nothing_to_do() {
+fn cache_drains_while_the_card_is_idle() {
     let mut c = client(",cache=64KiB");
     for i in 0..8 {
         cost(&mut c, Op::Write, i * 8, 8);
@@ -257,7 +257,7 @@ fn a_cache_drains_while_the_card_has_nothing_to_do() {
 }
 
 #[test]
-fn without_a_rest_the_pool_of_clean_segments_runs_dry() {
+fn clean_segment_pool_is_exhausted_without_idle_time() {
     let run = |gap_ms: u64| {
         let spec = "emmc:motog-sandisk8,noise_read=0,noise_write=0,clean_pool=4MiB";
         let mut c = Client::new(open(spec, 1).unwrap());
@@ -274,7 +274,7 @@ fn without_a_rest_the_pool_of_clean_segments_runs_dry() {
 }
 
 #[test]
-fn collections_come_with_segments_as_often_as_told() {
+fn collections_occur_at_the_configured_probability() {
     let mut c = client(",gc_chance=0.25,gc_min=30,gc_max=50,open_segments=1");
     let run = c.run(4_000, 1, Nanos::ZERO, |i| {
         command(Op::Write, (i as u64 % 2) * 8192, 8)
@@ -309,7 +309,7 @@ fn spread(run: &Run) -> (f64, f64) {
 }
 
 #[test]
-fn noise_is_log_normal_and_keeps_the_mean() {
+fn noise_is_log_normal_and_preserves_the_mean() {
     let noisy = "emmc:motog-sandisk8,clean_pool=0,place_penalty=0";
     for (op, want, sigma) in [(Op::Read, 741.0, 0.05), (Op::Write, 3070.0, 0.15)] {
         let mut c = Client::new(open(noisy, 3).unwrap());
@@ -321,7 +321,7 @@ fn noise_is_log_normal_and_keeps_the_mean() {
 }
 
 #[test]
-fn a_card_in_a_reader_takes_one_command_at_a_time_and_tells_its_host() {
+fn card_reader_accepts_one_command_at_a_time_and_reports_host_facts() {
     let d = card("");
     let f = d.facts();
     let host = f.mmc.unwrap();

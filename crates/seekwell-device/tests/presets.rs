@@ -43,7 +43,7 @@ fn every_preset_opens_and_names_its_sources() {
 }
 
 #[test]
-fn every_embedded_file_is_in_the_registry() {
+fn every_preset_file_is_in_the_registry() {
     let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/presets");
     let mut files: Vec<String> = std::fs::read_dir(dir)
         .unwrap()
@@ -60,7 +60,7 @@ fn every_embedded_file_is_in_the_registry() {
 }
 
 #[test]
-fn options_override_and_say_so() {
+fn options_override_preset_values_and_are_marked() {
     let p = describe("hdd:hitachi-7k200,head_switch=900us,write_cache=off,ra_max=64KiB").unwrap();
     assert_eq!(p.num_opt("head_switch"), Some(0.9));
     assert_eq!(p.num_opt("ra_max"), Some(65_536.0));
@@ -72,7 +72,7 @@ fn options_override_and_say_so() {
     assert_eq!((d.facts().depth, d.facts().rotational), (7, true));
 }
 
-fn refused(spec: &str) -> String {
+fn error_of(spec: &str) -> String {
     match open(spec, 1) {
         Ok(_) => panic!("{spec} was accepted"),
         Err(e) => e.to_string(),
@@ -80,7 +80,7 @@ fn refused(spec: &str) -> String {
 }
 
 #[test]
-fn bad_specifications_are_refused_with_a_remedy() {
+fn invalid_specifications_are_rejected_with_a_remedy() {
     for (spec, expected) in [
         ("disk:a", "unknown kind"),
         ("hdd:hitachi-7k20", "did you mean `hdd:hitachi-7k200`"),
@@ -159,7 +159,7 @@ fn bad_specifications_are_refused_with_a_remedy() {
             "more than 8 levels",
         ),
     ] {
-        let text = refused(spec);
+        let text = error_of(spec);
         assert!(text.contains(expected), "{spec}: {text}");
     }
 }
@@ -168,7 +168,7 @@ const DISK: &str = include_str!("../presets/hdd-hitachi-7k200.toml");
 const FLASH: &str = include_str!("../presets/ssd-s3700-100.toml");
 
 /// A preset with one line replaced or added, or with everything before a point removed.
-fn mended(text: &str, replace: &str, by: &str) -> DeviceError {
+fn error_of_edited_preset(text: &str, replace: &str, by: &str) -> DeviceError {
     assert!(text.contains(replace), "{replace}");
     // Tests of one process run in parallel, so each file has its own name.
     static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -184,7 +184,7 @@ fn mended(text: &str, replace: &str, by: &str) -> DeviceError {
 }
 
 #[test]
-fn bad_files_are_refused_with_file_line_and_remedy() {
+fn invalid_disk_files_are_rejected_with_line_and_remedy() {
     for (replace, by, expected) in [
         (
             "rpm = { value = 7200, unit = \"rpm\", ",
@@ -229,7 +229,7 @@ fn bad_files_are_refused_with_file_line_and_remedy() {
             "too short for a full stroke",
         ),
     ] {
-        match mended(DISK, replace, by) {
+        match error_of_edited_preset(DISK, replace, by) {
             DeviceError::Preset {
                 file,
                 line,
@@ -252,7 +252,7 @@ fn bad_files_are_refused_with_file_line_and_remedy() {
 }
 
 #[test]
-fn bad_flash_drives_are_refused_with_file_line_and_remedy() {
+fn invalid_flash_files_are_rejected_with_line_and_remedy() {
     for (replace, by, expected, remedy) in [
         (
             "rho = ",
@@ -315,7 +315,7 @@ fn bad_flash_drives_are_refused_with_file_line_and_remedy() {
             line,
             what,
             remedy: r,
-        } = mended(FLASH, replace, by)
+        } = error_of_edited_preset(FLASH, replace, by)
         else {
             panic!("{by}: not an error of the file");
         };
@@ -333,7 +333,7 @@ fn bad_flash_drives_are_refused_with_file_line_and_remedy() {
 }
 
 #[test]
-fn a_device_that_contains_itself_is_refused_with_its_line() {
+fn device_that_contains_itself_is_rejected_with_line() {
     let dir = std::env::temp_dir().join(format!("seekwell-nest-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
     let (a, b) = (dir.join("a.toml"), dir.join("b.toml"));
@@ -367,7 +367,7 @@ const CARD: &str = include_str!("../presets/emmc-motog-sandisk8.toml");
 
 /// The complete messages as a user sees them: file, line, fault, remedy.
 #[test]
-fn the_words_of_a_refusal() {
+fn error_messages_have_the_expected_text() {
     for (text, replace, by, expected) in [
         (
             DISK,
@@ -454,7 +454,7 @@ fn the_words_of_a_refusal() {
             "43: `packing`: expected one of off, always, after, not \"later\"; correct the value; its meaning: when the driver packs writes: never, always (Linux 3.9), or after consecutive writes (Code Aurora)",
         ),
     ] {
-        let said = mended(text, replace, by).to_string();
+        let said = error_of_edited_preset(text, replace, by).to_string();
         let (_, said) = said.split_once(".toml:").expect("it names the file");
         assert_eq!(said, expected, "{by}");
     }
@@ -462,7 +462,7 @@ fn the_words_of_a_refusal() {
 
 /// Any common word for a device finds it.
 #[test]
-fn a_word_of_a_device_finds_it() {
+fn device_is_found_by_any_common_word() {
     for (spec, expected) in [
         (
             "nvme",
@@ -479,13 +479,13 @@ fn a_word_of_a_device_finds_it() {
         ("tape:reel", "kinds are constant, hdd"),
         ("", "with one of: constant, hdd"),
     ] {
-        let text = refused(spec);
+        let text = error_of(spec);
         assert!(text.contains(expected), "{spec}: {text}");
     }
 }
 
 #[test]
-fn the_name_alone_is_enough_where_one_preset_has_it() {
+fn unique_preset_name_needs_no_kind() {
     for (bare, full) in [
         ("hitachi-7k200", "hdd:hitachi-7k200"),
         ("motog", "emmc:motog-sandisk8"),
@@ -501,14 +501,14 @@ fn the_name_alone_is_enough_where_one_preset_has_it() {
     }
     assert!(open("controller:members=2,level=raid0,of=hitachi-7k500", 1).is_ok());
     assert!(
-        refused("plain").contains("controller:plain"),
+        error_of("plain").contains("controller:plain"),
         "three are called that"
     );
 }
 
 /// The year of a preset agrees with its summary.
 #[test]
-fn years_are_those_of_the_summaries() {
+fn preset_years_equal_those_in_the_summaries() {
     let mut dated = 0;
     for e in catalogue() {
         let p = describe(&e.name).unwrap();

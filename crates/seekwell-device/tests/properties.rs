@@ -70,7 +70,7 @@ proptest! {
     }
 
     #[test]
-    fn deterministic(
+    fn every_device_is_deterministic(
         spec in specs(), seed: u64, steps in proptest::collection::vec(step(), 1..60),
     ) {
         is_deterministic(&spec, seed, &steps)?;
@@ -78,7 +78,7 @@ proptest! {
 }
 
 #[test]
-fn a_full_device_says_busy_and_takes_again_after_a_completion() {
+fn full_device_reports_busy_until_a_completion() {
     for spec in [
         "hdd:hitachi-7k200,depth=3",
         "hdd:hitachi-7k200,depth=3,model=fast",

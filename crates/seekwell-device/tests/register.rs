@@ -23,7 +23,7 @@ const MINE: Kind = Kind {
 };
 
 #[test]
-fn a_kind_and_a_preset_of_it_are_found_listed_and_opened() {
+fn registered_kind_and_preset_are_listed_and_opened() {
     let before = catalogue().len();
     register_kind(MINE).expect("a new kind");
     let text = "kind = \"drum\"\nname = \"univac\"\nsummary = \"a magnetic drum\"\n\

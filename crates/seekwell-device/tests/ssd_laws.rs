@@ -3,7 +3,7 @@
 
 use rand::RngCore;
 use seekwell_core::rng::{self, Pcg64Mcg};
-use seekwell_core::{Accept, Command, Device, Instant, Nanos, Op};
+use seekwell_core::{Device, Nanos, Op};
 use seekwell_device::probe::{Client, Run, command};
 use seekwell_device::ssd::wa::write_amplification;
 use seekwell_device::ssd::{ClosedForms, DetailedSsd, SsdParams};
@@ -17,23 +17,29 @@ fn drives() -> Vec<String> {
     assert!(ssds.len() >= 6);
     ssds
 }
-fn params(spec: &str) -> SsdParams {
+
+pub fn params(spec: &str) -> SsdParams {
     SsdParams::from_preset(&read_preset(spec).unwrap()).unwrap()
 }
-fn client(spec: &str) -> Boxed {
+
+pub fn client(spec: &str) -> Boxed {
     Client::new(open(spec, 5).unwrap())
 }
+
 fn detailed(spec: &str) -> Client<DetailedSsd> {
     Client::new(DetailedSsd::new(&params(spec), 5).unwrap())
 }
+
 fn below(rng: &mut Pcg64Mcg, n: u64) -> u64 {
     ((u128::from(rng.next_u64()) * u128::from(n)) >> 64) as u64
 }
-fn pages(d: &impl Device) -> u64 {
+
+pub fn pages(d: &impl Device) -> u64 {
     d.facts().capacity.0 / 8
 }
+
 /// Random 4 KiB commands over the first `span` pages, of which `writes` per cent are writes.
-fn mixed<D: Device>(c: &mut Client<D>, span: u64, writes: u64, depth: usize, n: usize) -> Run {
+pub fn mixed<D: Device>(c: &mut Client<D>, span: u64, writes: u64, depth: usize, n: usize) -> Run {
     let mut rng = rng::stream(c.now.0 ^ n as u64, "laws");
     c.run(n, depth, Nanos::ZERO, |_| {
         let op = if below(&mut rng, 100) < writes {
@@ -44,12 +50,20 @@ fn mixed<D: Device>(c: &mut Client<D>, span: u64, writes: u64, depth: usize, n: 
         command(op, below(&mut rng, span) * 8, 8)
     })
 }
-fn sequential<D: Device>(c: &mut Client<D>, op: Op, depth: usize, from: usize, n: usize) -> Run {
+
+pub fn sequential<D: Device>(
+    c: &mut Client<D>,
+    op: Op,
+    depth: usize,
+    from: usize,
+    n: usize,
+) -> Run {
     c.run(n, depth, Nanos::ZERO, |i| {
         command(op, (from + i) as u64 * 256, 256)
     })
 }
-fn near(what: &str, got: f64, want: f64, share: f64) {
+
+pub fn near(what: &str, got: f64, want: f64, share: f64) {
     println!("{what}: {got:.4}, expected {want:.4}");
     assert!(
         (got / want - 1.0).abs() <= share,
@@ -58,7 +72,7 @@ fn near(what: &str, got: f64, want: f64, share: f64) {
 }
 
 #[test]
-fn closed_forms_are_what_the_cheap_model_does() {
+fn closed_forms_equal_the_cheap_model() {
     for d in drives() {
         let closed = ClosedForms::new(&params(&d));
         let mut c = client(&d);
@@ -105,7 +119,7 @@ fn closed_forms_are_what_the_cheap_model_does() {
 /// Four corner cases and a mix, for filled and steady drives that are small enough for the page
 /// map.
 #[test]
-fn both_variants_have_the_same_means() {
+fn cheap_and_detailed_variants_have_equal_means() {
     for (d, scale) in [
         ("x25m-g2-160", 8),
         ("s3700-100", 8),
@@ -170,6 +184,7 @@ fn small(rho: f64, state: &str, more: &str) -> Client<DetailedSsd> {
          buffer=256KiB,rho={rho},state={state}{more}"
     ))
 }
+
 /// Write amplification over the next `n` random writes.
 fn amplification(c: &mut Client<DetailedSsd>, span: u64, n: usize) -> f64 {
     let before = c.device.wear();
@@ -180,7 +195,7 @@ fn amplification(c: &mut Client<DetailedSsd>, span: u64, n: usize) -> f64 {
 }
 
 #[test]
-fn write_amplification_of_uniform_random_writes() {
+fn uniform_random_writes_have_the_predicted_amplification() {
     for (rho, share) in [
         (0.07, 0.08),
         (0.10, 0.05),
@@ -199,7 +214,7 @@ fn write_amplification_of_uniform_random_writes() {
 
 /// The steady state is generated. A filled drive reaches the same state after long random writing.
 #[test]
-fn the_steady_state_is_where_a_filled_drive_ends() {
+fn filled_drive_converges_to_the_generated_steady_state() {
     let more = ",block=128,capacity=1048576";
     let mut filled = small(0.15, "filled", more);
     let mut steady = small(0.15, "steady", more);
@@ -216,7 +231,7 @@ fn the_steady_state_is_where_a_filled_drive_ends() {
 }
 
 #[test]
-fn space_without_data_is_spare_space() {
+fn trimmed_space_counts_as_spare_space() {
     // Half of the addresses are trimmed: rho_eff = (1 + rho) / V - 1.
     let mut c = small(0.10, "steady", ",block=256,capacity=2097152");
     let span = pages(&c.device);
@@ -236,7 +251,7 @@ fn space_without_data_is_spare_space() {
 }
 
 #[test]
-fn writes_confined_to_a_span_have_all_the_spare_space() {
+fn writes_to_a_small_span_use_all_the_spare_space() {
     let mut c = small(0.10, "filled", ",block=256,capacity=2097152");
     let span = pages(&c.device) / 10;
     amplification(&mut c, span, 150_000);
@@ -261,7 +276,7 @@ fn writes_confined_to_a_span_have_all_the_spare_space() {
 }
 
 #[test]
-fn a_fresh_drive_is_faster_than_a_steady_one() {
+fn fresh_drive_is_faster_than_a_steady_one() {
     for variant in ["cheap", "detailed,scale=16"] {
         for d in ["x25m-g2-160", "sata3-256-2011"] {
             let rate = |state: &str| {
@@ -279,7 +294,7 @@ fn a_fresh_drive_is_faster_than_a_steady_one() {
 }
 
 #[test]
-fn in_order_writes_copy_nothing() {
+fn sequential_writes_cause_no_copies() {
     let mut c = small(0.10, "filled", ",block=256,capacity=1048576");
     let n = (c.device.facts().capacity.0 / 256) as usize;
     for _ in 0..3 {
@@ -294,7 +309,7 @@ fn in_order_writes_copy_nothing() {
 }
 
 #[test]
-fn rules_of_cleaning_rank_as_known() {
+fn cleaning_rules_rank_by_known_write_amplification() {
     let wa = |gc: &str| {
         let mut c = small(
             0.10,
@@ -317,7 +332,7 @@ fn rules_of_cleaning_rank_as_known() {
 }
 
 #[test]
-fn levelling_bounds_the_spread_of_erases() {
+fn wear_levelling_limits_the_spread_of_erase_counts() {
     let spread = |wear: u32| {
         let more = format!(",block=128,capacity=262144,wear_spread={wear}");
         let mut c = small(0.20, "filled", &more);
@@ -333,251 +348,9 @@ fn levelling_bounds_the_spread_of_erases() {
     assert!(off > 12 && on <= 8, "without {off}, with {on}");
 }
 
-/// A FLUSH is free when nothing is dirty. With power-loss protection it takes a constant time, and
-/// otherwise as long as the programs that it waits for.
-#[test]
-fn what_a_flush_costs() {
-    for variant in ["cheap", "detailed,scale=256"] {
-        let after = |spec: &str, n: u64| {
-            let mut c = client(&format!("ssd:{spec},variant={variant}"));
-            c.run(n as usize, 31, Nanos::ZERO, |i| {
-                command(Op::Write, i as u64 * 97 * 8, 8)
-            });
-            let first = c.send(command(Op::Flush, 0, 0)).as_ms_f64() * 1e3;
-            let second = c.send(command(Op::Flush, 0, 0)).as_ms_f64() * 1e3;
-            assert!(
-                second < 40.0,
-                "{spec} {variant}: nothing to flush took {second} us"
-            );
-            first
-        };
-        for n in [1, 64, 512] {
-            let us = after("s3700-100", n);
-            assert!(
-                us < 40.0,
-                "{variant}: {us} us after {n} writes with protection"
-            );
-        }
-        let plain = "s3700-100,plp=no,t_flush=1ms";
-        let (few, many) = (after(plain, 1), after(plain, 512));
-        // One page causes a padded program: its time, the transfer and t_flush.
-        near(&format!("{variant} one page"), few, 1300.0 + 1013.0, 0.05);
-        assert!(
-            many > few + 1300.0,
-            "{variant}: {few} us after 1, {many} us after 512"
-        );
-    }
-}
-
-/// On SATA, a FLUSH drains the queue and delays later commands; on NVMe, it does neither.
-#[test]
-fn a_flush_blocks_sata_and_not_nvme() {
-    for variant in ["cheap", "detailed,scale=512"] {
-        for (link, blocks) in [("sata-6", true), ("pcie-3x4", false)] {
-            let spec = format!("ssd:s3700-100,variant={variant},plp=no,t_flush=5ms,link={link}");
-            let mut d = open(&spec, 1).unwrap();
-            let mut out = vec![];
-            let write = Command {
-                id: 1,
-                ..command(Op::Write, 0, 8)
-            };
-            d.accept(Instant::START, write);
-            d.advance(Instant::at_us(1_000), &mut out);
-            assert_eq!(out.len(), 1);
-            let now = Instant::at_us(1_000);
-            let read = |id| Command {
-                id,
-                ..command(Op::Read, 800_000, 8)
-            };
-            assert_eq!(d.accept(now, read(2)), Accept::Accepted);
-            let flush = Command {
-                id: 3,
-                ..command(Op::Flush, 0, 0)
-            };
-            assert_eq!(d.accept(now, flush), Accept::Accepted);
-            let behind = d.accept(now, read(4));
-            assert_eq!(behind == Accept::Busy, blocks, "{spec}");
-            out.clear();
-            while let Some(t) = d.next_event() {
-                d.advance(t, &mut out);
-            }
-            let at = |id| out.iter().find(|d| d.id == id).map(|d| d.at);
-            assert!(at(2) < at(3), "{spec}: the flush passed the read before it");
-            assert!(at(3) > Some(now + Nanos::from_ms(5)), "{spec}");
-            if !blocks {
-                assert!(
-                    at(4) < at(3),
-                    "{spec}: the read behind waited for the flush"
-                );
-            }
-            assert_eq!(
-                d.accept(at(3).unwrap(), read(5)),
-                Accept::Accepted,
-                "{spec}"
-            );
-        }
-    }
-}
-
-#[test]
-fn fua_without_protection_waits_for_the_program() {
-    for variant in ["cheap", "detailed,scale=256"] {
-        let time = |plp: &str| {
-            let mut c = client(&format!(
-                "ssd:s3700-100,variant={variant},plp={plp},t_flush=1ms"
-            ));
-            c.send(Command {
-                fua: true,
-                ..command(Op::Write, 4096, 8)
-            })
-            .as_ms_f64()
-        };
-        near(&format!("{variant} protected"), time("yes"), 0.0484, 0.05);
-        near(&format!("{variant} not"), time("no"), 2.35, 0.05);
-    }
-}
-
-/// Reads never exceed the ceiling, nor the mean number of units that random reads occupy.
-#[test]
-fn reads_scale_with_depth_until_the_slowest_stage_is_full() {
-    for variant in ["cheap", "detailed,scale=256"] {
-        for d in ["s3700-100", "x25m-g2-160"] {
-            let spec = format!("ssd:{d},variant={variant},depth=256,t_fw_read=1us,link=pcie-4x4");
-            let closed = ClosedForms::new(&params(&spec));
-            let p = params(&spec);
-            let mut last = 0.0;
-            for depth in [1, 2, 4, 8, 16, 64, 256] {
-                let mut c = client(&spec);
-                let span = pages(&c.device);
-                let iops = mixed(&mut c, span, 0, depth, 3_000 + 100 * depth).iops();
-                assert!(iops > last && iops < closed.read_ceiling() * 1.01);
-                last = iops;
-                let unit = (p.read_ns + p.xfer_ns) as f64;
-                let bound = closed.busy_units(depth as f64) * 1e9 / unit;
-                assert!(
-                    iops < bound * 1.15,
-                    "{spec} depth {depth}: {iops} of {bound}"
-                );
-                if depth <= 4 {
-                    // Far below any ceiling, the latency decides.
-                    near(
-                        &format!("{spec} {depth}"),
-                        iops,
-                        depth as f64 * 1e6 / closed.read_us(),
-                        0.16,
-                    );
-                }
-            }
-            assert!(last > 0.85 * closed.read_ceiling(), "{spec}: {last}");
-        }
-    }
-}
-
-#[test]
-fn suspension_saves_reads_from_waiting_for_programs() {
-    for variant in ["cheap", "detailed,scale=256"] {
-        let run = |susp: &str| {
-            let spec = format!("ssd:s3700-100,variant={variant},state=steady,t_susp={susp}");
-            let mut c = client(&spec);
-            let span = pages(&c.device);
-            mixed(&mut c, span, 30, 4, 4_000);
-            mixed(&mut c, span, 30, 4, 12_000)
-        };
-        let (waits, suspends) = (run("0"), run("100us"));
-        assert!(
-            suspends.mean_ms() < 0.9 * waits.mean_ms(),
-            "{variant}: {} against {}",
-            suspends.mean_ms(),
-            waits.mean_ms()
-        );
-    }
-}
-
-#[test]
-fn a_small_map_cache_costs_a_read_more() {
-    for variant in ["cheap", "detailed,scale=64"] {
-        let read = |entries: u32| {
-            let mut c = client(&format!(
-                "ssd:s3700-100,variant={variant},map_cache={entries}"
-            ));
-            let span = pages(&c.device);
-            // Use one translation page, or all of them.
-            let span = if entries == 4 { 1024 } else { span };
-            mixed(&mut c, span, 0, 1, 3_000).mean_ms() * 1e3
-        };
-        let p = params("ssd:s3700-100");
-        let more = (p.read_ns + p.xfer_ns) as f64 / 1e3;
-        // Nearly all look-ups miss, among 23 850 translation pages or a 64th of that.
-        near(&format!("{variant} misses"), read(64), read(0) + more, 0.03);
-        near(&format!("{variant} hits"), read(4), read(0), 0.01);
-    }
-}
-
-#[test]
-fn read_ahead_feeds_one_sequential_reader() {
-    for variant in ["cheap", "detailed,scale=256"] {
-        let rate = |ra: &str| {
-            let mut c = client(&format!("ssd:s3700-100,variant={variant},read_ahead={ra}"));
-            sequential(&mut c, Op::Read, 1, 0, 400).mb()
-        };
-        let (without, with) = (rate("0"), rate("256KiB"));
-        assert!(
-            without < 400.0 && with > 500.0,
-            "{variant}: {without}, {with}"
-        );
-        let random = |ra: &str| {
-            let mut c = client(&format!("ssd:s3700-100,variant={variant},read_ahead={ra}"));
-            let span = pages(&c.device);
-            mixed(&mut c, span, 0, 8, 5_000).iops()
-        };
-        near(
-            &format!("{variant} random"),
-            random("256KiB"),
-            random("0"),
-            0.005,
-        );
-    }
-}
-
-#[test]
-fn the_fast_region_fills_and_is_emptied_in_idle_time() {
-    for (variant, size) in [("cheap", "2GiB"), ("detailed,scale=64", "64GiB")] {
-        let spec = format!(
-            "ssd:nvme-gen4-tlc-2t,variant={variant},state=fresh,slc_bytes={size},slc_static={size}"
-        );
-        let mut c = client(&spec);
-        // A fast region of 1 or 2 GiB, and a buffer of 64 MiB.
-        let fast = sequential(&mut c, Op::Write, 8, 0, 6_000).mb();
-        sequential(&mut c, Op::Write, 8, 6_000, 15_000);
-        let slow = sequential(&mut c, Op::Write, 8, 21_000, 2_000).mb();
-        c.sleep(Nanos::from_secs(10));
-        let again = sequential(&mut c, Op::Write, 8, 23_000, 4_000).mb();
-        assert!(
-            fast > 6_000.0 && slow < 1_600.0 && again > 6_000.0,
-            "{spec}: {fast} {slow} {again}"
-        );
-    }
-}
-
-#[test]
-fn links_have_their_rates() {
-    for (link, mb) in [("sata-1.5", 135.0), ("sata-3", 270.0), ("sata-6", 550.0)] {
-        let mut c = client(&format!("ssd:s3700-100,link={link}"));
-        let rate = sequential(&mut c, Op::Read, 8, 0, 400).mb();
-        near(link, rate, mb, 0.02);
-    }
-    for (link, mb) in [("pcie-3x4", 3_300.0), ("pcie-4x4", 7_000.0)] {
-        let mut c = client(&format!("ssd:nvme-gen4-tlc-2t,link={link}"));
-        let rate = sequential(&mut c, Op::Read, 8, 0, 2_000).mb();
-        near(link, rate, mb, 0.02);
-    }
-    let typed = params("ssd:s3700-100,link=sata-3,link_rate=200");
-    assert_eq!(typed.link_mb, 200.0);
-}
-
 /// The map of a terabyte of flash takes at most 2 GiB. Larger drives are scaled, and report it.
 #[test]
-fn memory_is_bounded_and_the_scale_is_stated() {
+fn map_memory_is_bounded_and_the_scale_is_reported() {
     for d in drives() {
         let c = detailed(&format!("{d},variant=detailed,state=fresh"));
         let (p, device) = (params(&d), &c.device);
@@ -611,7 +384,7 @@ fn memory_is_bounded_and_the_scale_is_stated() {
 }
 
 #[test]
-fn a_scale_that_leaves_no_blocks_is_refused() {
+fn scale_that_leaves_no_blocks_is_rejected() {
     let e = match open("ssd:s3700-100,variant=detailed,scale=65536", 1) {
         Err(e) => e.to_string(),
         Ok(_) => panic!("accepted"),
@@ -621,7 +394,7 @@ fn a_scale_that_leaves_no_blocks_is_refused() {
 
 /// No sequence of commands loses or duplicates a page.
 #[test]
-fn the_map_keeps_every_page_once() {
+fn page_map_never_loses_or_duplicates_a_page() {
     for more in [
         "",
         ",gc=choices",
@@ -662,7 +435,7 @@ fn the_map_keeps_every_page_once() {
 /// Growth of write amplification from the filled drive on: the cheap variant's formula against the
 /// page map.
 #[test]
-fn the_ramp_of_the_cheap_variant_follows_the_map() {
+fn cheap_amplification_ramp_follows_the_page_map() {
     for rho in [0.10, 0.28] {
         let mut c = small(rho, "filled", ",block=128,capacity=2097152");
         let span = pages(&c.device);

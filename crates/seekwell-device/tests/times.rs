@@ -66,7 +66,7 @@ fn command_of(id: u32, op: Op, lba: u64) -> seekwell_core::Command {
 }
 
 #[test]
-fn the_same_commands_take_the_same_times_in_every_century() {
+fn service_times_are_independent_of_the_absolute_time() {
     for spec in DEVICES {
         let turn = whole_turns(spec);
         let gap = 2_000 * turn; // five hours
@@ -85,7 +85,7 @@ fn the_same_commands_take_the_same_times_in_every_century() {
 }
 
 #[test]
-fn a_rest_of_years_is_a_rest_of_hours() {
+fn pause_of_years_has_the_effect_of_a_pause_of_hours() {
     for spec in DEVICES {
         let turn = whole_turns(spec);
         let hours = run(spec, 0, 2_000 * turn);

@@ -42,7 +42,7 @@ mod tests {
 
     /// All checks are in one test, because a hook applies to the whole process.
     #[test]
-    fn panics_inside_are_none_and_silent_and_all_others_are_told_as_before() {
+    fn guarded_panics_return_none_silently_and_other_panics_are_reported() {
         set_hook(Box::new(|_| {
             TOLD.fetch_add(1, Ordering::SeqCst);
         }));

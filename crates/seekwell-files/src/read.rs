@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_small_plain_text_is_read_whole() {
+    fn only_small_text_files_are_read() {
         let dir = tempfile::tempdir().expect("a directory");
         let at = |name: &str| dir.path().join(name);
         std::fs::write(at("good"), "one\ntwo\n").expect("written");
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_is_no_device() {
+    fn streams_reject_devices_and_directories() {
         for (path, words) in [
             ("/dev/zero", "is a character device, not a file"),
             ("/dev/urandom", "is a character device, not a file"),

@@ -168,7 +168,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
-    fn one_file_by_two_names_is_the_same() {
+    fn same_target_is_recognised_under_two_names() {
         let dir = tempfile::tempdir().expect("a directory");
         let at = |name: &str| dir.path().join(name);
         std::fs::write(at("a"), "").expect("written");
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn links_are_followed_to_where_they_end() {
+    fn links_are_resolved_to_their_target() {
         let dir = tempfile::tempdir().expect("a directory");
         let root = dir.path().canonicalize().expect("there");
         let at = |name: &str| root.join(name);
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptors_are_known_by_number() {
+    fn descriptor_paths_are_recognised_by_number() {
         for (path, fd) in [("/proc/self/fd/2", 2), ("/dev/fd/1", 1), ("/dev/stderr", 2)] {
             // If `/dev/fd` does not exist or stderr is closed, there is nothing to check.
             if std::fs::metadata(path).is_ok() {

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_has_a_remedy_and_what_is_there_has_none() {
+    fn only_missing_abilities_have_a_remedy() {
         assert!(abilities_with(true, true).iter().all(Ability::usable));
         let none = abilities_with(false, false);
         assert!(none.iter().all(|a| !a.usable()), "{none:?}");
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn of_what_only_root_may_use_the_remedy_is_to_be_root() {
+    fn remedy_for_privileged_abilities_is_root() {
         for a in abilities_with(true, false).iter().filter(|a| !a.usable()) {
             assert_eq!(
                 a.remedy.as_deref(),
@@ -286,7 +286,7 @@ mod tests {
 
     /// The report works on any machine and changes nothing.
     #[test]
-    fn this_machine_is_asked() {
+    fn abilities_of_this_machine_are_detected() {
         assert!(abilities(&Here).len() >= 12);
     }
 }

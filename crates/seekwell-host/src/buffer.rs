@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_is_aligned_and_grows() {
+    fn aligned_buffer_grows_on_demand() {
         let mut a = Aligned::default();
         for len in [1, 4096, 5000, 1 << 20, 512] {
             let m = a.room(len);
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_is_noise_and_no_two_blocks_are_equal() {
+    fn noise_blocks_are_random_and_distinct() {
         let mut n = Noise::default();
         let first = n.take(8192).to_vec();
         let ones: u32 = first.iter().map(|b| b.count_ones()).sum();

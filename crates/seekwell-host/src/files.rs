@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_stay_inside() {
+    fn paths_outside_the_run_directory_are_rejected() {
         for bad in ["", "/etc", "a/../b", "..", "a//b", "a/", "a\0b"] {
             assert_eq!(checked(bad), Err(Errno::EINVAL), "{bad:?}");
         }
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_are_the_kernels() {
+    fn open_flags_behave_like_the_kernels() {
         let t = crate::place::Scratch::new(&std::env::temp_dir(), "files").expect("made");
         let dir = rustix::fs::open(t.path(), OFlags::DIRECTORY | OFlags::RDONLY, Mode::empty())
             .expect("opened");
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_unsynced_from_a_write_to_the_next_sync() {
+    fn file_is_unsynced_from_a_write_to_the_next_sync() {
         let t = crate::place::Scratch::new(&std::env::temp_dir(), "unsynced").expect("made");
         let dir = rustix::fs::open(t.path(), OFlags::DIRECTORY | OFlags::RDONLY, Mode::empty())
             .expect("opened");

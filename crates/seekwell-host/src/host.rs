@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn processors_and_memory_are_read() {
+    fn processor_and_memory_are_parsed() {
         let intel = "processor\t: 0\nmodel name\t: Intel(R) Xeon(R)\nmodel\t\t: 85\n";
         assert_eq!(cpu(intel), "Intel(R) Xeon(R)");
         let arm = "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd08\n";
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_is_described() {
+    fn host_description_of_this_machine_is_complete() {
         let h = describe(Path::new("/"), false);
         assert!(
             !h.kernel.is_empty() && h.cores > 0 && h.memory_bytes > 0,

@@ -110,7 +110,7 @@ mod tests {
     use crate::block::made_up::MadeUp;
 
     #[test]
-    fn partitions_members_loops_and_memory_are_followed() {
+    fn schedulers_below_partitions_arrays_loops_and_tmpfs_are_found() {
         let t = MadeUp::new("inforce");
         for (disk, sched, rot) in [
             ("sda", "noop deadline [cfq]", "1"),
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_answers_something_for_its_root() {
+    fn root_file_system_of_this_machine_is_described() {
         assert!(!in_force(Path::new("/")).filesystem.is_empty());
         assert!(mounted(Path::new("/")).is_some());
     }

@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_note_lives_with_its_run_and_is_found_after_it() {
+    fn note_exists_during_a_run_and_after_a_kill() {
         let t = Scratch::new(&std::env::temp_dir(), "notes").expect("made");
         let tree = Tree::below(t.path());
         let notes = Notes::new(&tree);
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_experiment_again_takes_its_old_notes_place() {
+    fn repeated_experiment_replaces_its_old_note() {
         let t = Scratch::new(&std::env::temp_dir(), "notes").expect("made");
         let tree = Tree::below(t.path());
         let notes = Notes::new(&tree);
@@ -355,7 +355,7 @@ mod tests {
     /// Before the first run that counts, a note has no directory of results. A new note does not
     /// replace an earlier note without such a directory.
     #[test]
-    fn a_note_is_changed_once_there_are_results() {
+    fn note_is_updated_with_the_results_directory() {
         let t = Scratch::new(&std::env::temp_dir(), "notes").expect("made");
         let tree = Tree::below(t.path());
         let notes = Notes::new(&tree);
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_that_stay_keep_the_note() {
+    fn remaining_directories_keep_the_note() {
         let t = Scratch::new(&std::env::temp_dir(), "notes").expect("made");
         let tree = Tree::below(t.path());
         let notes = Notes::new(&tree);
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn only_names_of_processes_that_are_no_more_are_debris() {
+    fn only_names_with_dead_process_ids_are_leftovers() {
         assert!(of_a_dead_one(PREFIX, "seekwell-4194999-0"));
         let own = format!("seekwell-{}-0", std::process::id());
         for other in [own.as_str(), "seekwell-x-0", "system.slice", "seekwell-"] {

@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn it_goes_when_dropped_removed_or_unwound() {
+    fn scratch_directory_is_removed_on_drop_remove_and_panic() {
         let a = Scratch::new(&here(), "drop").expect("made");
         let path = a.path().to_owned();
         fs::write(path.join("file"), "x").expect("written");
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_taken_is_not_touched() {
+    fn existing_directory_is_not_reused() {
         let t = Scratch::new(&here(), "taken").expect("made");
         let next = COUNT.load(Ordering::Relaxed);
         let name = |n| format!("seekwell-x-{}-{n}", std::process::id());
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_is_known_by_a_marker_that_nobody_holds() {
+    fn leftover_directory_is_recognised_by_an_unlocked_marker() {
         let t = Scratch::new(&here(), "left").expect("made");
         let at = |name: &str| t.path().join(name);
         let lives = Scratch::new(t.path(), "lives").expect("made");
@@ -462,7 +462,7 @@ mod tests {
     const NOBODY: u32 = 4_194_999;
 
     #[test]
-    fn one_killed_before_it_was_marked_is_known_by_its_name() {
+    fn unmarked_leftover_directory_is_recognised_by_its_name() {
         let t = Scratch::new(&here(), "unmarked").expect("made");
         let made = |name: &str| {
             let path = t.path().join(name);
@@ -494,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn the_marker_goes_last() {
+    fn marker_is_removed_last() {
         let t = Scratch::new(&here(), "order").expect("made");
         fs::create_dir(t.path().join("d")).expect("made");
         fs::write(t.path().join("d/file"), "x").expect("written");
@@ -507,14 +507,14 @@ mod tests {
     }
 
     #[test]
-    fn one_that_vanished_is_no_error() {
+    fn vanished_scratch_directory_is_no_error() {
         let a = Scratch::new(&here(), "vanished").expect("made");
         fs::remove_dir_all(a.path()).expect("removed");
         assert!(a.remove().is_ok());
     }
 
     #[test]
-    fn errors_name_the_directory_and_a_way_out() {
+    fn errors_name_the_directory_and_a_remedy() {
         let t = Scratch::new(&here(), "errors").expect("made");
         let missing = t.path().join("none");
         let e = Scratch::new(&missing, "x").expect_err("not there");

@@ -247,7 +247,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn a_task_submits_while_another_one_waits_for_completions() {
+    fn task_submits_while_another_task_waits_for_completions() {
         let ring = match Ring::new(8) {
             Err(Errno::EPERM | Errno(38)) => {
                 println!("skipped: no io_uring here");

@@ -165,7 +165,7 @@ mod tests {
 
     /// The next test runs this test in another process and traces its system calls.
     #[test]
-    fn library_and_script_run_in_the_same_directory() {
+    fn sqlite_library_and_script_run_in_the_same_directory() {
         let case = std::env::var(CASE).unwrap_or_else(|_| "library delete all 20".to_owned());
         let words: Vec<&str> = case.split(' ').collect();
         let [who, journal, kinds, n] = words[..] else {
@@ -199,7 +199,7 @@ mod tests {
             .arg(&log)
             .arg(std::env::current_exe().expect("this test"))
             .args(["--exact", "--nocapture"])
-            .arg("sqlite::tests::library_and_script_run_in_the_same_directory")
+            .arg("sqlite::tests::sqlite_library_and_script_run_in_the_same_directory")
             .env(CASE, case)
             .output()
             .ok()?;
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn the_scripts_calls_are_the_librarys_by_count() {
+    fn script_and_sqlite_library_make_the_same_number_of_calls() {
         const N: i64 = 60;
         for journal in ["delete", "truncate", "persist"] {
             for kind in ["insert", "update", "delete"] {

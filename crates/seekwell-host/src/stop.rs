@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_reason_counts() {
+    fn first_stop_reason_is_kept() {
         let s = Stop::new(None, false);
         assert!(!s.is_raised());
         s.raise("one");
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_and_a_signal_stop() {
+    fn time_limit_and_signal_stop_a_run() {
         let s = Stop::new(Some(Duration::ZERO), false);
         assert!(s.is_raised());
         assert_eq!(s.why().as_deref(), Some("stopped at the time limit"));
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_ignored_is_found() {
+    fn ignored_signals_are_parsed_from_proc_status() {
         let status = "Name:\tx\nSigIgn:\t0000000000000003\nSigCgt:\t0000000000000000\n";
         assert_eq!(ignored(status), 3, "SIGHUP and SIGINT");
         assert_eq!(ignored(""), 0);

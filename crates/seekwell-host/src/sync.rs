@@ -174,7 +174,7 @@ mod tests {
     use std::thread;
 
     #[test]
-    fn a_lock_keeps_others_out() {
+    fn lock_excludes_other_tasks() {
         let (s, stop, inside) = (Syncs::default(), Stop::new(None, false), AtomicU32::new(0));
         let l = s.lock();
         thread::scope(|t| {
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_barrier_holds_until_all_have_come_and_works_again() {
+    fn barrier_waits_for_all_tasks_and_is_reusable() {
         let (s, stop, come) = (Syncs::default(), Stop::new(None, false), AtomicU32::new(0));
         let b = s.barrier(3);
         thread::scope(|t| {
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_channel_carries_everything_in_order_and_ends() {
+    fn channel_delivers_everything_in_order_until_its_end() {
         let (s, stop) = (Syncs::default(), Stop::new(None, false));
         let c = s.channel(2);
         thread::scope(|t| {
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stopped_run_wakes_who_waits() {
+    fn stopped_run_wakes_waiting_tasks() {
         let (s, stop) = (Syncs::default(), Stop::new(None, false));
         let (b, c) = (s.barrier(2), s.channel(1));
         thread::scope(|t| {

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_dropped_while_the_table_is_free() {
+    fn removed_value_is_dropped_outside_the_table_lock() {
         let (table, seen) = (Arc::new(Table::default()), Arc::default());
         let new = || Closing(Arc::clone(&table), Arc::clone(&seen));
         let (a, b) = (table.insert(new()), table.insert(new()));
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_given_back() {
+    fn removed_numbers_are_reused() {
         let t = Table::default();
         let (a, b) = (t.insert("a"), t.insert("b"));
         assert!(a != b && t.get(a).is_ok_and(|v| *v == "a"));

@@ -32,7 +32,7 @@ where
 const NEW: OpenFlags = OpenFlags::CREATE;
 
 #[test]
-fn every_file_call_does_what_its_name_says() {
+fn every_file_call_works() {
     let ran = run("calls", async |mut m: HostMachine| {
         let ok = |what: &'static str| move || what;
         m.mkdir("d").await.doing(ok("mkdir"))?;
@@ -114,7 +114,7 @@ fn cached(file: &std::fs::File) -> Option<bool> {
 
 /// A task that drops the caches of other files must not be delayed by a continuous writer.
 #[test]
-fn dropping_caches_leaves_a_file_alone_that_is_being_written() {
+fn dropping_caches_skips_files_that_are_being_written() {
     let ran = run("drop", async |mut m: HostMachine| {
         let path = |name| m.directory().join(name);
         let (clean, written) = (path("clean"), path("written"));
@@ -140,7 +140,7 @@ fn dropping_caches_leaves_a_file_alone_that_is_being_written() {
 }
 
 #[test]
-fn errors_are_the_kernels_own() {
+fn calls_return_the_kernels_errors() {
     let ran = run("errors", async |mut m: HostMachine| {
         assert_eq!(m.open("x", OpenFlags::empty()).await, Err(Errno::ENOENT));
         assert_eq!(m.open("../x", NEW).await, Err(Errno::EINVAL));
@@ -173,7 +173,7 @@ fn errors_are_the_kernels_own() {
 }
 
 #[test]
-fn a_ring_moves_what_it_is_told() {
+fn ring_transfers_the_submitted_requests() {
     let ran = run("ring", async |mut m: HostMachine| {
         let aio = match m.aio(8).await {
             Err(Errno::EPERM | Errno(38)) => {
@@ -215,7 +215,7 @@ fn a_ring_moves_what_it_is_told() {
 }
 
 #[test]
-fn tasks_are_threads_with_streams_and_measures_of_their_own() {
+fn tasks_are_threads_with_their_own_streams_and_measurements() {
     let ran = run("tasks", async |mut m: HostMachine| {
         let (c, b) = (m.channel(4), m.barrier(3));
         let mut joins = Vec::new();
@@ -271,7 +271,7 @@ fn tasks_are_threads_with_streams_and_measures_of_their_own() {
 }
 
 #[test]
-fn a_failing_task_stops_the_others_and_results_stay() {
+fn failing_task_stops_the_others_and_keeps_results() {
     let ran = run("failing", async |mut m: HostMachine| {
         let (c, op) = (m.channel(1), m.op_begin("before"));
         m.op_end(op, 0);
@@ -298,7 +298,7 @@ fn a_failing_task_stops_the_others_and_results_stay() {
 }
 
 #[test]
-fn a_panic_and_a_limit_end_the_run_cleanly() {
+fn panic_or_time_limit_ends_a_run_cleanly() {
     let ran = run("panic", async |mut m: HostMachine| {
         m.open("x", NEW).await.doing(|| "open")?;
         panic!("a bug in a script");
@@ -332,7 +332,7 @@ fn a_panic_and_a_limit_end_the_run_cleanly() {
 }
 
 #[test]
-fn files_that_vanish_are_an_error_of_the_task_not_of_the_clean_up() {
+fn vanished_files_fail_the_task_but_not_the_clean_up() {
     let ran = run("vanish", async |mut m: HostMachine| {
         let f = m.open("x", NEW).await.doing(|| "open")?;
         m.write(f, 0, 10).await.doing(|| "write")?;
@@ -372,7 +372,7 @@ impl Drop for Small {
 }
 
 #[test]
-fn a_full_disk_in_the_middle_keeps_results_and_removes_files() {
+fn full_disk_keeps_results_and_removes_files() {
     let Some(small) = Small::new() else {
         println!("skipped: mounting a small file system needs root");
         return;
@@ -409,7 +409,7 @@ fn a_full_disk_in_the_middle_keeps_results_and_removes_files() {
 }
 
 #[test]
-fn a_workload_of_the_registry_runs_unchanged() {
+fn registered_workload_runs_on_the_host() {
     let t = Scratch::new(&std::env::temp_dir(), "fsmark").expect("a directory");
     let given = [("files", "20"), ("size", "16k")].map(|(k, v)| (k.to_owned(), v.to_owned()));
     let plan = Plan::new("fs-mark", &given).expect("good parameters");

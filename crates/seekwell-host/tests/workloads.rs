@@ -53,7 +53,7 @@ fn tasks(r: &Record) -> Vec<(String, u64)> {
 }
 
 #[test]
-fn what_does_not_hang_on_time_is_done_in_the_same_number_in_both_worlds() {
+fn untimed_workloads_make_the_same_operations_on_host_and_in_test_world() {
     for name in [
         "fs-mark:files=10,workers=3,size=40k",
         "fs-mark:files=10,dirs=3,sync=none,size=4k",
@@ -82,7 +82,7 @@ fn what_does_not_hang_on_time_is_done_in_the_same_number_in_both_worlds() {
 }
 
 #[test]
-fn what_runs_for_a_time_ends_with_a_metric_and_no_file() {
+fn timed_workloads_end_with_a_metric_and_without_files() {
     for name in [
         "blogbench:seconds=1500ms,readers=5",
         "app-start:starts=2,pause=20ms,libraries=5,small=10,bulk=4m",
@@ -101,7 +101,7 @@ fn what_runs_for_a_time_ends_with_a_metric_and_no_file() {
 }
 
 #[test]
-fn the_raw_readers_read_a_file_that_stands_for_a_device() {
+fn raw_device_workloads_accept_a_plain_file() {
     let place = Place::new("raw");
     let image = place.0.join("image");
     let file = std::fs::File::create(&image).expect("a file");

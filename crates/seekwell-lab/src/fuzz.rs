@@ -88,7 +88,7 @@ mod tests {
     use seekwell_core::rng;
 
     #[test]
-    fn mutated_folders_are_read_or_refused() {
+    fn mutated_results_folders_are_read_or_rejected() {
         let dir = tempfile::tempdir().expect("a directory");
         let folders = folders(dir.path()).expect("made");
         // Set SEEKWELL_FUZZ_ROUNDS=1000 for a longer run by hand.

@@ -70,7 +70,7 @@ mod tests {
 
     /// The command line must accept every word of the lists.
     #[test]
-    fn the_defaults_can_be_typed() {
+    fn default_lists_are_valid_command_line_words() {
         for usual in [&TODAY, &IN_2012] {
             assert!(usual.devices.contains(&usual.device), "{usual:?}");
             for device in usual.devices {
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_of_today_has_an_application_start_on_drives_of_today() {
+    fn current_defaults_include_app_start_and_recent_drives() {
         let name = |w: &&str| w.split(':').next() == Some("app-start");
         assert!(TODAY.workloads.iter().any(name));
         assert_eq!(TODAY.schedulers, "none,mq-deadline,kyber,bfq");

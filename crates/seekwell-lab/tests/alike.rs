@@ -80,7 +80,7 @@ fn experiment(schedulers: [&str; 2], apart: u64) -> Experiment {
 }
 
 #[test]
-fn the_same_scheduler_twice_is_never_called_different() {
+fn same_scheduler_is_never_found_different_from_itself() {
     for w in workloads() {
         let named = |s: &&str| s.split(':').next() == Some(w.name);
         assert!(SHORT.iter().any(named), "{} is not here", w.name);

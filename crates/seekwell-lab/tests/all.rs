@@ -2,16 +2,18 @@
 
 mod alike;
 mod arrays;
-mod certain;
-mod choices;
-mod conducted;
+mod conductor;
+mod conductor_runs;
 mod diff;
 mod emmc;
+mod exact_differences;
 mod experiment_files;
 mod import_formats;
 mod import_published;
+mod import_robust;
 mod noise;
 mod procedure;
+mod recommendations;
 mod reproduce;
 mod schema_check;
 #[path = "scipy/main.rs"]

@@ -17,7 +17,7 @@ fn setup(device: &str, scheduler: &str, seed: u64) -> Setup {
 }
 
 #[test]
-fn every_preset_over_queues_opens() {
+fn every_array_preset_opens() {
     let mut n = 0;
     for e in catalogue() {
         if over_queues(describe(&e.name).unwrap().kind) {
@@ -35,7 +35,7 @@ fn every_preset_over_queues_opens() {
 
 /// The facts that Linux would show for the nodes.
 #[test]
-fn facts_of_nodes() {
+fn array_nodes_report_the_facts_of_linux() {
     let facts = |device: &str| {
         setup(device, "noop", 1)
             .build()
@@ -127,7 +127,7 @@ proptest! {
 
     /// Every bio completes exactly once, in order of time, and identically for the same seed.
     #[test]
-    fn every_bio_completes_once(
+    fn every_bio_completes_exactly_once_and_deterministically(
         which in 0..DEVICES.len(),
         scheduler in prop::sample::select(vec!["noop", "deadline", "cfq", "mq-deadline", "bfq", "none"]),
         seed: u64,
@@ -144,7 +144,7 @@ proptest! {
 }
 
 #[test]
-fn bad_arrays_are_refused_with_a_remedy() {
+fn invalid_arrays_are_rejected_with_a_remedy() {
     for (device, expected) in [
         (
             "raid5:members=2,of=hdd:hitachi-7k500",
@@ -199,7 +199,7 @@ fn bad_arrays_are_refused_with_a_remedy() {
 }
 
 #[test]
-fn a_scheduler_that_the_device_names_is_told() {
+fn scheduler_named_by_the_device_is_reported() {
     let run = |device: &str| {
         let s = setup(device, "cfq", 1);
         let mut q = s.build().unwrap();
@@ -219,7 +219,7 @@ fn a_scheduler_that_the_device_names_is_told() {
 }
 
 #[test]
-fn the_table_holds() {
+fn every_figure_is_within_its_bound() {
     for r in GROUP.run().unwrap() {
         let f = r.figure;
         println!(
@@ -238,7 +238,7 @@ fn the_table_holds() {
 
 /// Workloads run on arrays and in guests, and twice on the same drive.
 #[test]
-fn programs_run_on_arrays() {
+fn workloads_run_on_arrays_and_guests() {
     use seekwell_sim::world::{Drive, WorldSetup, run_on};
     for device in [
         "raid5:members=3",

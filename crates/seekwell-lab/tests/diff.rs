@@ -96,7 +96,7 @@ const NEW_C: &[f64] = &[
 
 /// The test vector "a regression of 9 % behind a faster day", and the same with a history of six.
 #[test]
-fn a_regression_behind_a_faster_day_is_found_by_the_control() {
+fn control_reveals_a_regression_hidden_by_a_faster_session() {
     let old = results("host", 1, &[("none", OLD_C), ("bfq", OLD_T)]);
     let new = results("host", 1, &[("none", NEW_C), ("bfq", NEW_T)]);
     let d = compared(&old, &new, &Options::default());
@@ -146,7 +146,7 @@ fn a_regression_behind_a_faster_day_is_found_by_the_control() {
 
 /// The test vector "the day is slower, nothing else".
 #[test]
-fn a_slower_day_is_no_regression() {
+fn slower_session_is_not_a_regression() {
     let day: Vec<f64> = OLD_C.iter().map(|v| v * 0.9).collect();
     let too: Vec<f64> = OLD_T.iter().map(|v| v * 0.9).collect();
     let old = results("host", 1, &[("none", OLD_C), ("bfq", OLD_T)]);
@@ -162,7 +162,7 @@ fn a_slower_day_is_no_regression() {
 
 /// In simulation, runs with the same seeds form pairs, bit by bit.
 #[test]
-fn simulations_of_the_same_seeds_are_compared_exactly() {
+fn simulations_with_equal_seeds_are_compared_exactly() {
     let old = results("sim", 1, &[("none", OLD_C), ("bfq", OLD_T)]);
     let d = compared(&old, &old, &Options::default());
     assert!(
@@ -206,7 +206,7 @@ fn simulations_of_the_same_seeds_are_compared_exactly() {
 }
 
 #[test]
-fn what_is_missing_is_said() {
+fn cells_missing_in_a_session_are_reported() {
     let old = results("host", 1, &[("none", OLD_C), ("bfq", OLD_T)]);
     let mut other = results("host", 1, &[("none", OLD_C), ("kyber", OLD_T)]);
     let d = compared(&old, &other, &Options::default());
@@ -265,7 +265,7 @@ fn absolute_changes_are_judged_by_five_earlier_sessions() {
 }
 
 #[test]
-fn what_differs_of_the_machine_is_listed() {
+fn machine_differences_are_listed() {
     let mut old = results("host", 1, &[("none", OLD_C), ("bfq", OLD_T)]);
     let new = old.clone();
     old.treatments[1]
@@ -317,7 +317,7 @@ fn called_worse(effect: f64, true_change: f64, options: &Options) -> f64 {
 /// False alarms are 0 to 6 % if the session affects one scheduler by at most 1 %. A loss of 5 % is
 /// found in 76 to 92 %. Naive methods are measured for comparison, to show that this test can fail.
 #[test]
-fn false_alarms_and_losses_of_simulated_sessions() {
+fn false_alarm_and_detection_rates_are_within_bounds() {
     let options = Options::default();
     for effect in [0.0, 0.01] {
         let false_alarms = called_worse(effect, 0.0, &options);
@@ -354,7 +354,7 @@ fn false_alarms_and_losses_of_simulated_sessions() {
 
 /// With correction for the number of comparisons, twenty cells fail as rarely as one.
 #[test]
-fn the_strict_family_corrects_for_the_number_of_cells() {
+fn strict_family_option_corrects_for_the_number_of_cells() {
     let mut rng = rng::stream(9, "family");
     let strict = Options {
         strict_family: true,
@@ -413,7 +413,7 @@ fn imported_files_are_compared_relative_to_a_control() {
 /// Results exported to composite.xml and imported again give the same runs and so the same
 /// statistics.
 #[test]
-fn an_exported_composite_xml_imports_to_the_same_runs() {
+fn exported_composite_xml_imports_to_the_same_runs() {
     let mut ours = results("sim", 1, &[("none", OLD_C), ("bfq", OLD_T)]);
     ours.about.name = "round trip".to_owned();
     let format = FORMATS.iter().find(|f| f.name == "pts").expect("a format");

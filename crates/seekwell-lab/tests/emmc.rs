@@ -1,14 +1,14 @@
 //! Schedulers with the phone's eMMC and its driver.
 
 use seekwell_lab::validation::emmc::{GROUP, NINE};
-use suite::on;
+use suite::run_on_card;
 
 #[path = "suite/card.rs"]
 mod suite;
 
 /// With one thread every work-conserving scheduler behaves like first come, first served.
 #[test]
-fn nine_schedulers_hardly_differ_with_one_thread() {
+fn schedulers_differ_little_with_one_thread() {
     let rows = GROUP.run().unwrap();
     let spreads: Vec<_> = rows.iter().filter(|r| r.figure.unit == "%").collect();
     assert_eq!((spreads.len(), NINE.len()), (4, 9));
@@ -21,10 +21,10 @@ fn nine_schedulers_hardly_differ_with_one_thread() {
 /// A reader next to a flood of writes. Under ROW its reads are several times faster, most of all if
 /// the card can interrupt a write for them.
 #[test]
-fn row_puts_reads_before_writes_and_stops_writes_for_them() {
-    let row = on("row", "");
+fn row_favours_reads_and_stops_writes_for_them() {
+    let row = run_on_card("row", "");
     for other in ["noop", "cfq-3.4"] {
-        let o = on(other, "");
+        let o = run_on_card(other, "");
         println!("{other}: {o:?}, row: {row:?}");
         assert!(
             row.read_latency.0 * 2 < o.read_latency.0,
@@ -32,7 +32,7 @@ fn row_puts_reads_before_writes_and_stops_writes_for_them() {
         );
         assert!(row.reads > o.reads, "{other}: {o:?}, row: {row:?}");
     }
-    let without = on("row", ",hpi=no");
+    let without = run_on_card("row", ",hpi=no");
     println!("without stopping: {without:?}");
     assert!(
         row.read_latency < without.read_latency,

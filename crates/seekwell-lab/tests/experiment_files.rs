@@ -15,7 +15,7 @@ fn validator() -> Validator {
     Validator::new(schema())
 }
 
-fn both(validator: &Validator, text: &str, dir: &Path) {
+fn assert_schema_and_reader_accept(validator: &Validator, text: &str, dir: &Path) {
     if let Err(e) = by_schema(validator, text) {
         panic!("the schema: {e}\n--\n{text}");
     }
@@ -25,7 +25,7 @@ fn both(validator: &Validator, text: &str, dir: &Path) {
 }
 
 #[test]
-fn the_template_runs_as_it_is_and_every_line_of_it_is_true() {
+fn experiment_template_runs_and_its_comments_are_true() {
     let validator = validator();
     let own = |all: &[&str]| all.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>();
     let mut starts = vec![Start::default()];
@@ -53,7 +53,7 @@ fn the_template_runs_as_it_is_and_every_line_of_it_is_true() {
         for line in text.lines().filter(|l| !l.contains("  # ")) {
             assert!(line.chars().count() <= 100, "{line}");
         }
-        both(&validator, &text, Path::new(""));
+        assert_schema_and_reader_accept(&validator, &text, Path::new(""));
         let lines: Vec<&str> = text.lines().collect();
         let mut told = 0;
         for (n, line) in lines.iter().enumerate() {
@@ -84,7 +84,7 @@ fn the_template_runs_as_it_is_and_every_line_of_it_is_true() {
             }
             // Only the first templates test the parts that all of them share.
             if i < 2 || setting.contains(" = [") {
-                both(&validator, &with.join("\n"), Path::new(""));
+                assert_schema_and_reader_accept(&validator, &with.join("\n"), Path::new(""));
             }
         }
         assert!(told > 10, "{text}");
@@ -102,7 +102,7 @@ fn in_commented_table(lines: &[&str], n: usize) -> bool {
 
 /// The template runs: every cell and treatment is simulated within seconds of its own time.
 #[test]
-fn the_template_gives_figures() {
+fn every_cell_of_the_template_gives_its_metric() {
     let e = Experiment::from_toml(&template(&Start::default()), Path::new("")).expect("read");
     for c in &e.cells {
         let record = seekwell::run(&c.specs[0], seekwell::Hooks::default());
@@ -140,7 +140,7 @@ fn blocks(markdown: &str) -> Vec<(String, String)> {
 }
 
 /// Completes a piece of a file.
-fn whole(piece: &str) -> String {
+fn complete_piece(piece: &str) -> String {
     let table: toml::Table = piece.parse().expect("TOML");
     let inner = table.get("experiment").and_then(toml::Value::as_table);
     let mut text = piece.to_owned();
@@ -186,7 +186,7 @@ fn folder() -> Folder {
 }
 
 #[test]
-fn every_example_of_the_documentation_is_read_as_it_says() {
+fn every_documented_example_is_read_as_documented() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/experiments.md");
     let page = std::fs::read_to_string(page).expect("the page");
     let (dir, validator) = (folder(), validator());
@@ -194,7 +194,7 @@ fn every_example_of_the_documentation_is_read_as_it_says() {
     assert!(all.len() > 10, "the page has its examples");
     for (i, (info, text)) in all.iter().enumerate() {
         match info.as_str() {
-            "toml" => both(&validator, &whole(text), &dir.0),
+            "toml" => assert_schema_and_reader_accept(&validator, &complete_piece(text), &dir.0),
             "toml refused" => {
                 let said = match Experiment::from_toml(text, &dir.0) {
                     Ok(_) => panic!("it is good\n{text}"),
@@ -217,7 +217,7 @@ fn every_example_of_the_documentation_is_read_as_it_says() {
 
 /// Both reject a word with an additional letter, wherever it is.
 #[test]
-fn misspellings_fail_the_schema_and_the_reader() {
+fn schema_and_reader_reject_misspellings() {
     let validator = validator();
     for text in [
         "[experiment]\nsede = 1\n",
@@ -259,7 +259,7 @@ fn misspellings_fail_the_schema_and_the_reader() {
         "[[exclude]]\ndevises = 'x'\n",
         "[[exclude]]\n",
     ] {
-        let text = whole(text);
+        let text = complete_piece(text);
         assert!(
             by_schema(&validator, &text).is_err(),
             "the schema takes\n{text}"
@@ -286,12 +286,12 @@ fn stored_experiments_fit_the_schema() {
         Ok(e) => e,
         Err(e) => panic!("{e}"),
     };
-    both(&validator(), &e.to_toml(), Path::new("/"));
+    assert_schema_and_reader_accept(&validator(), &e.to_toml(), Path::new("/"));
 }
 
 /// Deterministic damage of every kind: a file must be read or rejected, without a panic.
 #[test]
-fn damaged_files_are_read_or_refused() {
+fn damaged_files_are_read_or_rejected() {
     use rand::{Rng, SeedableRng};
     let text = template(&Start {
         devices: vec!["constant:depth=4".to_owned()],
@@ -391,7 +391,7 @@ fn damaged_files_are_read_or_refused() {
 
 /// Experiments on this machine: the page's own example, and texts that both reject.
 #[test]
-fn host_files_fit_the_schema_and_misspellings_do_not() {
+fn schema_and_reader_accept_host_files_and_reject_misspellings() {
     let validator = validator();
     let page = include_str!("../../../docs/host.md");
     let example = page

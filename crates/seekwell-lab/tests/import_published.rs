@@ -93,7 +93,10 @@ fn near(got: Option<f64>, want: &str, what: &str) {
 
 /// Checks every pair; counts those that differ at 0.05 uncorrected, within their cell, and over
 /// all.
-fn hold(r: &Results, want: &BTreeMap<Key, BTreeMap<String, String>>) -> [usize; 3] {
+fn count_significant_pairs(
+    r: &Results,
+    want: &BTreeMap<Key, BTreeMap<String, String>>,
+) -> [usize; 3] {
     let a = analyse(r);
     let all = pairs(&a);
     assert_eq!(all.len(), want.len());
@@ -144,13 +147,16 @@ fn hold(r: &Results, want: &BTreeMap<Key, BTreeMap<String, String>>) -> [usize; 
 
 /// 175 pairs of the Phoronix article: 59 differ, 54 within their cell, 18 over all.
 #[test]
-fn of_175_published_differences_18_hold_over_all() {
+fn of_175_published_pairs_18_differ_after_correction() {
     let r = read("phoronix.csv", PHORONIX);
     assert_eq!(
         (r.cells.len(), r.treatments.len(), r.summaries.len()),
         (59, 3, 176)
     );
-    assert_eq!(hold(&r, &expected("000", false)), [59, 54, 18]);
+    assert_eq!(
+        count_significant_pairs(&r, &expected("000", false)),
+        [59, 54, 18]
+    );
     // Rounding changes no verdict at 0.05.
     for (_, c) in pairs(&analyse(&r)) {
         let holds = |p: Option<f64>| p.is_some_and(|p| p < 0.05);
@@ -160,18 +166,21 @@ fn of_175_published_differences_18_hold_over_all() {
 
 /// 108 pairs of AndroBench: 6 differ at 0.05, as chance could explain; none after correction.
 #[test]
-fn of_108_published_differences_of_nine_schedulers_none_holds() {
+fn of_108_published_pairs_of_nine_schedulers_none_differs_after_correction() {
     let parts: Vec<&str> = ANDROBENCH
         .lines()
         .filter(|l| !l.contains("total"))
         .collect();
     let r = read("androbench.csv", &parts.join("\n"));
-    assert_eq!(hold(&r, &expected("001", false)), [6, 0, 0]);
+    assert_eq!(
+        count_significant_pairs(&r, &expected("001", false)),
+        [6, 0, 0]
+    );
 }
 
 /// The totals are sums of the others, with errors propagated from the parts: nine runs per side.
 #[test]
-fn totals_get_their_errors_from_their_parts() {
+fn errors_of_totals_are_propagated_from_their_parts() {
     let mut reader = csv::Reader::from_reader(ANDROBENCH.as_bytes());
     let mut squares: BTreeMap<String, f64> = BTreeMap::new();
     let mut totals: Vec<(String, String)> = Vec::new();
@@ -217,7 +226,7 @@ fn totals_get_their_errors_from_their_parts() {
 
 /// PostMark's figures have a resolution of one second: equal figures do not mean equal speed.
 #[test]
-fn whole_seconds_resolve_nothing() {
+fn metric_with_steps_of_a_second_gives_no_verdict() {
     let r = read("phoronix.csv", PHORONIX);
     let a = analyse(&r);
     let cells = a
@@ -238,7 +247,7 @@ fn whole_seconds_resolve_nothing() {
 
 /// Nine of nineteen tests of one laptop rank in column order; chance would give three.
 #[test]
-fn the_order_of_columns_is_told_where_it_explains_the_ranks() {
+fn column_order_is_reported_if_it_explains_the_ranks() {
     let all = column_order(&analyse(&read("phoronix.csv", PHORONIX)));
     let of = |place: &str| all.iter().find(|o| o.place == place).expect("a laptop");
     let sandy = of("Sandy Bridge + SSD");
@@ -328,7 +337,7 @@ fn page(glued: bool) -> String {
 
 /// The page's text gives the figures of the table, including the four missing ones.
 #[test]
-fn a_page_saved_as_text_gives_the_published_table() {
+fn page_saved_as_text_gives_the_published_table() {
     let table = read("phoronix.csv", PHORONIX);
     for glued in [false, true] {
         let r = read("page.txt", &page(glued));

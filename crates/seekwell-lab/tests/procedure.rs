@@ -104,7 +104,7 @@ fn bounds(noise: Noise) -> (f64, f64, f64, f64) {
 }
 
 #[test]
-fn where_nothing_differs_five_in_a_hundred_are_claimed_and_no_more() {
+fn procedure_claims_at_most_five_percent_false_differences() {
     for noise in ALL {
         for k in [2, 4] {
             let r = experiments(noise, k, 0.0, true, Stopping::HOST);
@@ -121,7 +121,7 @@ fn where_nothing_differs_five_in_a_hundred_are_claimed_and_no_more() {
 }
 
 #[test]
-fn intervals_hold_a_true_effect_of_five_per_cent() {
+fn confidence_intervals_cover_a_true_effect_of_five_percent() {
     for noise in ALL {
         for k in [2, 4] {
             let r = experiments(noise, k, libm::log(1.05), true, Stopping::HOST);
@@ -133,7 +133,7 @@ fn intervals_hold_a_true_effect_of_five_per_cent() {
 }
 
 #[test]
-fn no_difference_is_claimed_wrongly_at_the_margin_in_few_of_a_hundred() {
+fn false_equality_claims_at_the_margin_are_rare() {
     let longer = Stopping {
         n_max: 40,
         ..Stopping::HOST
@@ -150,7 +150,7 @@ fn no_difference_is_claimed_wrongly_at_the_margin_in_few_of_a_hundred() {
 }
 
 /// Three runs of one, then three of the other; claims a difference above 2 %.
-fn as_often_published(noise: Noise) -> f64 {
+fn common_practice_false_claims(noise: Noise) -> f64 {
     let wrong = (0..EXPERIMENTS).filter(|e| {
         let mut machine = Machine::new(noise, (e + 1) as u64);
         let mut three = || (0..3).map(|_| machine.run(0.0)).sum::<f64>() / 3.0;
@@ -161,9 +161,9 @@ fn as_often_published(noise: Noise) -> f64 {
 }
 
 #[test]
-fn what_is_usually_done_fails_the_same_test() {
+fn common_practice_exceeds_the_false_positive_rate() {
     for noise in ALL {
-        let wrong = as_often_published(noise);
+        let wrong = common_practice_false_claims(noise);
         println!("three runs in sequence, 2 % apart, {noise:?}: {wrong:.1} % false");
         assert!(wrong > 7.0, "{noise:?}: {wrong}");
     }
@@ -192,7 +192,7 @@ fn what_is_usually_done_fails_the_same_test() {
 }
 
 #[test]
-fn intervals_that_are_watched_after_every_block_hold_all_the_same() {
+fn intervals_keep_their_coverage_if_checked_after_every_block() {
     let (mut ever, mut plain) = (0, 0);
     for e in 0..EXPERIMENTS {
         let mut machine = Blocks(Machine::new(Noise::Normal, (e + 1) as u64));
@@ -216,7 +216,7 @@ fn intervals_that_are_watched_after_every_block_hold_all_the_same() {
 }
 
 /// Cells of four treatments and eight blocks; the run after treatment 0 is slower by `loss`.
-fn carried(loss: f64) -> f64 {
+fn carry_over_flags(loss: f64) -> f64 {
     let found = (0..EXPERIMENTS).filter(|e| {
         let mut machine = Blocks(Machine::new(Noise::Normal, (e + 1) as u64));
         let mut before = None;
@@ -241,8 +241,8 @@ fn carried(loss: f64) -> f64 {
 }
 
 #[test]
-fn what_a_run_leaves_to_the_next_is_flagged_and_rarely_without_cause() {
-    let (none, some) = (carried(0.0), carried(0.03));
+fn carry_over_between_runs_is_flagged_with_few_false_alarms() {
+    let (none, some) = (carry_over_flags(0.0), carry_over_flags(0.03));
     println!("carry-over flagged: {none:.1} % without, {some:.1} % with 3 %");
     assert!(none <= 3.0, "{none}");
     assert!(some >= 85.0, "{some}");

@@ -70,7 +70,7 @@ fn whole(r: &Reproduction) -> &Skill {
 }
 
 #[test]
-fn every_figure_is_there_and_its_pairs_are_judged_as_the_reference_has_them() {
+fn published_figures_are_complete_and_judged_as_in_the_reference() {
     let all = phoronix().published();
     assert_eq!(all.len(), 60 - 1);
     assert_eq!(all.iter().map(|c| c.sides.len()).sum::<usize>(), 176);
@@ -93,7 +93,7 @@ fn every_figure_is_there_and_its_pairs_are_judged_as_the_reference_has_them() {
 }
 
 #[test]
-fn experiments_have_a_cell_and_schedulers_for_every_published_figure() {
+fn experiments_cover_every_published_figure() {
     for p in PUBLICATIONS {
         for quick in [false, true] {
             let e = p.experiment(quick).expect("a file of ours");
@@ -119,7 +119,7 @@ fn experiments_have_a_cell_and_schedulers_for_every_published_figure() {
 }
 
 #[test]
-fn what_is_published_has_skill_1_what_is_blind_0_and_what_is_upside_down_less() {
+fn skill_is_1_for_perfect_0_for_null_and_negative_for_reversed_models() {
     let p = phoronix();
     let exact = p.reproduction(&results(p, |c, i| c.sides[i].value), false);
     let all = whole(&exact);
@@ -156,7 +156,7 @@ fn what_is_published_has_skill_1_what_is_blind_0_and_what_is_upside_down_less() 
 }
 
 #[test]
-fn a_difference_that_does_not_hold_is_no_schedulers_doing() {
+fn insignificant_difference_is_not_attributed_to_the_scheduler() {
     let p = phoronix();
     let r = p.reproduction(&results(p, |c, i| c.sides[i].value), false);
     assert_eq!(r.judgements.len(), 59);
@@ -234,14 +234,14 @@ fn quick_figures_are_scaled_and_missing_ones_are_none() {
 }
 
 #[test]
-fn names_are_known_or_the_nearest_is_told() {
+fn unknown_publication_gets_a_suggestion() {
     assert_eq!(find(ALL).map(|a| a.len()), Ok(5));
     let wrong = find("phoronix-2011").expect_err("there is none");
     assert!(wrong.contains("phoronix-2012"), "{wrong}");
 }
 
 #[test]
-fn permuted_labels_take_the_skill_of_figures_that_know_their_scheduler_and_of_no_others() {
+fn permuting_labels_removes_skill_only_if_figures_depend_on_the_scheduler() {
     let p = phoronix();
     let exact = p.reproduction(&results(p, |c, i| c.sides[i].value), false);
     let all = permuted(&exact.cells);
@@ -263,7 +263,7 @@ fn permuted_labels_take_the_skill_of_figures_that_know_their_scheduler_and_of_no
 }
 
 #[test]
-fn targets_are_met_by_what_was_published_and_missed_by_what_knows_nothing() {
+fn published_figures_meet_the_targets_and_null_model_misses_them() {
     let all: Vec<Reproduction> = PUBLICATIONS
         .iter()
         .map(|p| p.reproduction(&results(p, |c, i| c.sides[i].value), false))
@@ -301,7 +301,7 @@ fn targets_are_met_by_what_was_published_and_missed_by_what_knows_nothing() {
 }
 
 #[test]
-fn the_evidence_that_is_carried_is_of_the_runs_of_today() {
+fn committed_evidence_belongs_to_the_current_runs() {
     for p in PUBLICATIONS {
         let whole = Evidence::read(p).whole(p);
         assert!(
@@ -330,7 +330,7 @@ fn the_evidence_that_is_carried_is_of_the_runs_of_today() {
 }
 
 #[test]
-fn a_cause_is_claimed_only_where_the_prediction_of_the_test_has_the_difference() {
+fn cause_is_claimed_only_if_the_prediction_shows_the_difference() {
     let p = phoronix();
     let of = |factor: f64| {
         let ours = |c: &Published, i: usize| {

@@ -36,7 +36,7 @@ fn every_figure_is_within_its_bound() {
 /// If the bound of a held-out figure is slightly above its error, it was chosen after the
 /// measurement and is labelled so. A bound by a rule must be one of those that the rule names.
 #[test]
-fn every_bound_says_where_it_comes_from() {
+fn every_bound_states_its_origin() {
     for g in groups() {
         for f in g.figures {
             let name = format!("{}: {}", f.device, f.figure);
@@ -89,7 +89,7 @@ fn the_null_model_misses_most_figures() {
 /// The enterprise drive's outer rate is 10 % low and its queue gain 14 % low. A parameter must not
 /// fix this, because the figures would then no longer be held out.
 #[test]
-fn the_known_misses_are_still_there() {
+fn known_misses_are_unchanged() {
     let error = |figure: &str| {
         let found = ROWS
             .iter()

@@ -13,7 +13,7 @@ fn list(v: &Value) -> Vec<f64> {
     all.map(|x| x.as_f64().expect("a number")).collect()
 }
 
-fn holes(v: &Value) -> Vec<Option<f64>> {
+fn optional_values(v: &Value) -> Vec<Option<f64>> {
     v.as_array()
         .into_iter()
         .flatten()
@@ -116,7 +116,7 @@ fn answer(op: &str, i: &Input) -> Value {
                     by_name(&names, d.percent_of_median.iter().map(|x| json!(x))) })
         }
         "describe" => {
-            let d = describe(&holes(at("values")));
+            let d = describe(&optional_values(at("values")));
             json!({ "n": d.n, "missing": d.missing, "mean": d.mean, "median": d.median,
                 "sd": d.sd, "se": d.se, "cv": d.cv, "min": d.min, "max": d.max, "low": d.low,
                 "high": d.high, "geometric_mean": d.geometric_mean })
@@ -139,7 +139,7 @@ fn answer(op: &str, i: &Input) -> Value {
         }
         "outliers" => {
             let (names, cell) = named(at("cell"));
-            let cell: Vec<_> = cell.into_iter().map(holes).collect();
+            let cell: Vec<_> = cell.into_iter().map(optional_values).collect();
             let o = outliers(&cell, MARGIN);
             json!({ "z": by_name(&names, o.z.iter().map(|z| json!(z))),
                 "flagged": by_name(&names, o.flagged.iter().map(|f| json!(f))) })
@@ -175,7 +175,7 @@ fn answer(op: &str, i: &Input) -> Value {
             json!({ "mean": c.mean, "ratio": c.ratio, "se": c.se, "df": c.df,
                 "low95": low(c.interval95), "high95": high(c.interval95), "p": c.p })
         }
-        "holm" => json!(holm(&holes(at("p")))),
+        "holm" => json!(holm(&optional_values(at("p")))),
         "welch_log" => {
             let w = welch_log(&list(at("x")), &list(at("y"))).expect("positive values");
             json!({ "mean": w.mean, "ratio": w.ratio, "se": w.se, "df": w.df, "p": w.p,
@@ -189,7 +189,10 @@ fn answer(op: &str, i: &Input) -> Value {
         }
         "paired" => {
             let corrected = at("corrected").as_bool().unwrap_or(false);
-            let (t, r) = (holes(at("treatment")), holes(at("reference")));
+            let (t, r) = (
+                optional_values(at("treatment")),
+                optional_values(at("reference")),
+            );
             of_paired(&paired(&t, &r, better(i), corrected, at("step").as_f64()))
         }
         "dominated" => json!({ "dominated":
@@ -308,7 +311,7 @@ fn recommended(i: &Input) -> Value {
 fn stopped(i: &Input) -> Value {
     let (names, values) = named(&i["values"]);
     let reference = i["reference"].as_str().expect("a name");
-    let all: Vec<Vec<Option<f64>>> = values.into_iter().map(holes).collect();
+    let all: Vec<Vec<Option<f64>>> = values.into_iter().map(optional_values).collect();
     let at = names
         .iter()
         .position(|n| n == reference)
@@ -358,7 +361,7 @@ fn differ(path: &str, want: &Value, got: &Value, rel: f64, abs: f64, out: &mut V
 }
 
 #[test]
-fn every_vector_is_met() {
+fn every_test_vector_is_met() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors");
     let mut files: Vec<_> = std::fs::read_dir(folder)
         .expect("the vectors")

@@ -49,7 +49,7 @@ impl Runner for Curve {
     }
 }
 
-fn carried_out(e: &Experiment, curve: Curve) -> (Conducted, Vec<Run>, Results, Analysis) {
+fn conduct_and_analyse(e: &Experiment, curve: Curve) -> (Conducted, Vec<Run>, Results, Analysis) {
     let mut store = Memory::default();
     let done = conduct(e, &curve, &mut store, &How::default()).expect("memory holds it");
     let results = done.results(e, store.runs.clone());
@@ -76,9 +76,9 @@ fn slow_start(treatment: usize, block: u32, second: usize) -> u64 {
 }
 
 #[test]
-fn a_slow_start_is_found_in_the_first_block_and_left_out_of_all_runs_alike() {
+fn slow_start_found_in_the_first_block_is_excluded_from_all_runs() {
     let e = experiment("stop = 'fixed'\n");
-    let (_, raw, results, analysis) = carried_out(&e, Curve(slow_start));
+    let (_, raw, results, analysis) = conduct_and_analyse(&e, Curve(slow_start));
     let warm = results.cells[0].warm_up.clone().expect("timed");
     assert_eq!(
         (warm.seconds, warm.found, warm.not_reached),
@@ -105,7 +105,7 @@ fn a_slow_start_is_found_in_the_first_block_and_left_out_of_all_runs_alike() {
 }
 
 #[test]
-fn the_first_block_decides_and_later_ones_do_not() {
+fn warm_up_is_determined_by_the_first_block_only() {
     // From the second block on, the start lasts half of the run.
     let e = experiment("stop = 'fixed'\n");
     let later = |t: usize, b: u32, s: usize| match b {
@@ -113,7 +113,7 @@ fn the_first_block_decides_and_later_ones_do_not() {
         _ if s < 30 => noise(t, b, s) / 2,
         _ => noise(t, b, s),
     };
-    let (_, _, results, _) = carried_out(&e, Curve(later));
+    let (_, _, results, _) = conduct_and_analyse(&e, Curve(later));
     assert_eq!(
         results.cells[0].warm_up.as_ref().map(|w| w.seconds),
         Some(10)
@@ -121,9 +121,9 @@ fn the_first_block_decides_and_later_ones_do_not() {
 }
 
 #[test]
-fn an_interrupted_experiment_finds_the_same() {
+fn interrupted_experiment_finds_the_same_warm_up() {
     let e = experiment("stop = 'width'\n");
-    let (done, raw, whole, _) = carried_out(&e, Curve(slow_start));
+    let (done, raw, whole, _) = conduct_and_analyse(&e, Curve(slow_start));
     for keep in [1, 2, 5] {
         let runs = raw[..keep.min(raw.len())].to_vec();
         let mut store = Memory { runs };
@@ -144,13 +144,13 @@ fn an_interrupted_experiment_finds_the_same() {
 }
 
 #[test]
-fn what_the_experiment_says_is_left_out_whatever_the_runs_show() {
+fn configured_warm_up_is_excluded_regardless_of_the_runs() {
     let e = experiment("stop = 'fixed'\nwarmup = '12500ms'\n");
-    let (_, _, results, _) = carried_out(&e, Curve(slow_start));
+    let (_, _, results, _) = conduct_and_analyse(&e, Curve(slow_start));
     let warm = results.cells[0].warm_up.clone().expect("timed");
     assert_eq!((warm.seconds, warm.found), (13, false));
     let e = experiment("stop = 'fixed'\nwarmup = '0s'\n");
-    let (_, raw, results, _) = carried_out(&e, Curve(slow_start));
+    let (_, raw, results, _) = conduct_and_analyse(&e, Curve(slow_start));
     assert_eq!(
         results.cells[0].warm_up.as_ref().map(|w| w.seconds),
         Some(0)
@@ -162,13 +162,13 @@ fn what_the_experiment_says_is_left_out_whatever_the_runs_show() {
 }
 
 #[test]
-fn what_never_comes_to_rest_is_said_beside_the_verdict() {
+fn unsteady_runs_are_reported_with_the_verdict() {
     let falls = |t: usize, b: u32, s: usize| match t {
         0 => noise(t, b, s),
         _ => noise(t, b, s) * (120 - s as u64) / 120,
     };
     let e = experiment("stop = 'fixed'\nwarmup = '5s'\n");
-    let (_, _, _, analysis) = carried_out(&e, Curve(falls));
+    let (_, _, _, analysis) = conduct_and_analyse(&e, Curve(falls));
     let moving = analysis.cells[0].flags.iter().find_map(|f| match f {
         Flag::Moving { treatment, change } => Some((*treatment, *change)),
         _ => None,
@@ -178,7 +178,8 @@ fn what_never_comes_to_rest_is_said_beside_the_verdict() {
     assert!((-0.30..-0.10).contains(&change), "{change}");
     // If all runs keep falling, half is left out, and this is reported.
     let all = |_: usize, b: u32, s: usize| noise(0, b, s) * (120 - s as u64) / 120;
-    let (_, _, results, analysis) = carried_out(&experiment("stop = 'fixed'\n"), Curve(all));
+    let (_, _, results, analysis) =
+        conduct_and_analyse(&experiment("stop = 'fixed'\n"), Curve(all));
     let warm = results.cells[0].warm_up.clone().expect("timed");
     assert_eq!((warm.seconds, warm.not_reached), (30, true));
     let flags = &analysis.cells[0].flags;
@@ -187,13 +188,13 @@ fn what_never_comes_to_rest_is_said_beside_the_verdict() {
         "{flags:?}"
     );
     // Steady runs have no flag.
-    let (_, _, _, calm) = carried_out(&experiment("stop = 'fixed'\n"), Curve(noise));
+    let (_, _, _, calm) = conduct_and_analyse(&experiment("stop = 'fixed'\n"), Curve(noise));
     let moves = |f: &Flag| matches!(f, Flag::Moving { .. } | Flag::NotReached { .. });
     assert!(!calm.cells[0].flags.iter().any(moves));
 }
 
 #[test]
-fn short_runs_have_no_warm_up_that_could_be_found() {
+fn short_runs_have_no_detectable_warm_up() {
     let short = Pace {
         of: PaceOf::Rate,
         seconds: (0..19).map(|s| (s, 1)).collect(),
@@ -221,7 +222,7 @@ fn short_runs_have_no_warm_up_that_could_be_found() {
 }
 
 #[test]
-fn a_warm_up_that_leaves_nothing_is_refused_and_the_plan_tells_the_rest() {
+fn warm_up_as_long_as_the_run_is_rejected() {
     let text = "devices = ['hdd:hitachi-7k200']\nschedulers = ['noop']\n\
                 workloads = ['interactive:seconds=10s', 'fs-mark']\n\
                 [experiment]\nwarmup = '10s'\n";
@@ -250,7 +251,7 @@ fn a_warm_up_that_leaves_nothing_is_refused_and_the_plan_tells_the_rest() {
 
 /// For every timed workload, the values per second must add up to its metric.
 #[test]
-fn seconds_of_every_timed_workload_make_its_metric() {
+fn values_per_second_add_up_to_the_metric_of_every_timed_workload() {
     for (words, params) in [
         ("interactive", "seconds=6s,size=8m,bulk=16m,think=2ms"),
         ("fsync-latency", "seconds=6s,bulk=16m,think=1ms"),
@@ -302,7 +303,7 @@ fn seconds_of_every_timed_workload_make_its_metric() {
 }
 
 #[test]
-fn a_host_that_was_busy_is_said() {
+fn busy_host_is_reported() {
     let run = |treatment: usize, block: u32, others: Option<f64>| Run {
         key: RunKey {
             cell: 0,

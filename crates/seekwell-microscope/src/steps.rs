@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_reasons_in_a_row_are_counted_and_others_kept() {
+    fn equal_consecutive_reasons_are_counted() {
         let (mut keeper, mut all) = (Keeper::default(), Vec::new());
         for i in 0..1000 {
             keeper.add(&mut all, vec![step(i, Action::Why, "waits")]);

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_is_written_out() {
+    fn stream_row_is_expanded() {
         let got = rows(json!([5, "stream", 7, 1, "R", 1000, 16, {"count": 3, "think": 500}]));
         let want = json!([
             [5, 7, 1, "R", 1000, 16],
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_written_out() {
+    fn run_row_is_expanded() {
         let got = decisions(json!([1.5, "run", 7, 9, 1000]).as_array().unwrap());
         assert_eq!(
             json!(got.unwrap()),
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn slips_are_told() {
+    fn invalid_stream_rows_are_rejected() {
         let stream = |shape| rows(json!([5, "stream", 7, 1, "R", 1000, 16, shape]));
         assert!(stream(json!({"count": 3})).is_err());
         assert!(stream(json!({"count": 0, "think": 1})).is_err());

@@ -21,7 +21,7 @@ fn ids(step: &Step) -> Vec<u64> {
 
 /// Two adjacent bios are issued as one request and complete as one.
 #[test]
-fn a_merged_request_completes_with_all_its_bios() {
+fn merged_request_completes_with_all_its_bios() {
     for (elevator, harness) in [
         ("noop", "legacy"),
         ("deadline", "legacy"),
@@ -49,7 +49,7 @@ fn a_merged_request_completes_with_all_its_bios() {
 
 /// In every example and every recorded round a request completes with the bios it was issued with.
 #[test]
-fn no_request_of_any_case_loses_a_bio_on_its_way() {
+fn no_request_in_any_case_loses_a_bio() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut merged = 0;
     let mut check = |case: &Case| {

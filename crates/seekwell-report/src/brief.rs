@@ -285,7 +285,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_clauses_are_kept_and_none_is_cut() {
+    fn text_is_shortened_at_clause_ends() {
         let text = "reads first (by class, mostly), then writes; never both: a rule";
         assert_eq!(clauses(text, 99), text);
         assert_eq!(
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn names_stand_side_by_side_and_none_is_lost() {
+    fn names_are_laid_out_in_columns_without_loss() {
         let names = ["one", "three", "five", "seven"];
         let text = side_by_side(&names, 14);
         let rows: Vec<&str> = text.lines().collect();

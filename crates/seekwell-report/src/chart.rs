@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_are_round_and_cover_the_top() {
+    fn ticks_are_round_and_cover_the_maximum() {
         assert_eq!(ticks(18.0, 4), [0.0, 5.0, 10.0, 15.0, 20.0]);
         assert_eq!(ticks(20.0, 4), [0.0, 5.0, 10.0, 15.0, 20.0]);
         assert_eq!(ticks(0.07, 4), [0.0, 0.02, 0.04, 0.06, 0.08]);
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_straight_line_goes_from_corner_to_corner() {
+    fn straight_line_is_drawn_from_corner_to_corner() {
         let text = terminal(&plot(&[(0.0, 0.0), (100.0, 20.0)]), 40);
         let plain = anstream::adapter::strip_str(&text).to_string();
         let expected = "  A line
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn the_svg_is_one_whole_document() {
+    fn svg_is_a_complete_document() {
         let text = svg("<a & b>", &[plot(&[(0.0, 0.0), (1.0, 2.0)])]);
         assert!(text.starts_with("<svg ") && text.ends_with("</svg>\n"));
         assert!(text.contains("&lt;a &amp; b&gt;") && text.contains("<polyline"));

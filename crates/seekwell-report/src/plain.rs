@@ -65,7 +65,7 @@ mod tests {
     use super::{Plain, page};
 
     #[test]
-    fn names_are_text_and_the_picture_is_none() {
+    fn names_are_escaped_and_the_picture_is_embedded() {
         let bad = "<img onerror=x>\"'".to_owned();
         let html = page(&Plain {
             kind: "a demo",

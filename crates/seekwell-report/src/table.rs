@@ -333,7 +333,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_line_up_and_no_line_ends_in_blanks() {
+    fn columns_are_aligned_without_trailing_blanks() {
         let mut t = Table::new(&[
             ("name", Align::Left),
             ("n", Align::Right),
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn headings_take_no_column_and_stay_with_their_rows() {
+    fn headings_do_not_widen_columns_and_stay_with_their_rows() {
         let mut t = Table::new(&[("A", Align::Left), ("B", Align::Right), ("C", Align::Right)]);
         t.heading("a heading that is longer than all of it");
         t.row(vec!["x".into(), "1".into(), "22".into()]);
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn paint_does_not_widen_a_column() {
+    fn colours_do_not_widen_a_column() {
         let mut t = Table::new(&[("", Align::Left), ("", Align::Left)]);
         t.row(vec![painted("ab", crate::style::BAD), "x".into()]);
         t.row(vec!["cde".into(), "y".into()]);
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_two_columns_wrap_where_one_leaves_no_room() {
+    fn two_text_columns_wrap_if_space_is_short() {
         let mut t = Table::new(&[
             ("NAME", Align::Left),
             ("VERSIONS", Align::Left),
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_that_do_not_fit_follow_below_with_the_same_keys() {
+    fn columns_that_do_not_fit_continue_below_with_the_same_keys() {
         let mut t = Table::new(&[
             ("WHO", Align::Left),
             ("ONE", Align::Right),
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_valuable_columns_go_first() {
+    fn least_valuable_columns_are_dropped_first() {
         let mut t = Table::new(&[
             ("WHO", Align::Left),
             ("ONE", Align::Right),
@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_stand_side_by_side_where_there_is_room() {
+    fn blocks_are_printed_side_by_side_if_they_fit() {
         let (a, b) = ("\u{1b}[1mab\u{1b}[0m\nc\n", "x\ny\nz\n");
         assert_eq!(
             anstyle_free(&side_by_side(a, b, 5)),
@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn words_wrap_at_the_width() {
+    fn paragraphs_wrap_at_the_width() {
         assert_eq!(wrap("aa bb cc", 2, 7), "  aa bb\n  cc\n");
         assert_eq!(wrap("overlong x", 0, 4), "overlong\nx\n");
         assert_eq!(wrap("", 0, 4), "");

@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_measured_is_said() {
+    fn unfinished_runs_report_their_measurements() {
         let mut r = Record::default();
         r.read.ios = 2;
         r.read.latency.record(1_000_000);

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn units_change_where_three_digits_end() {
+    fn units_change_after_three_digits() {
         assert_eq!(time_ns(999.0), "999 ns");
         assert_eq!(time_ns(999.6), "1.00 us");
         assert_eq!(time_ns(12_345_678.0), "12.3 ms");
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_is_whole_only_when_it_is() {
+    fn share_is_printed_as_100_percent_only_if_exact() {
         assert_eq!(share(9_999_999, 10_000_000), "99.9 %");
         assert_eq!(share(10, 10), "100.0 %");
         assert_eq!(share(1, 1_000_000), "0.1 %");

@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn tasks_of_a_kind_stand_together_with_the_least_and_the_most_advanced() {
+    fn tasks_of_a_kind_are_summarised_with_minimum_and_maximum() {
         let text = tasks(&[record()], 100);
         // The words are compared without the schedulers' names, which are styled.
         let words = |l: &'static str| l.split_whitespace().collect::<Vec<_>>();
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_of_one_name_are_told_once() {
+    fn marks_with_one_name_are_summarised() {
         let text = marks(&[record()], 200);
         assert_eq!(
             text.trim(),

@@ -1,4 +1,4 @@
 //! The tests of this crate, in one binary: it is linked once.
 
-mod early;
-mod pooled;
+mod early_end;
+mod several_jobs;

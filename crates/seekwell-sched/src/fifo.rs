@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_joined_request_takes_the_earlier_place_and_deadline_also_across_lists() {
+    fn joined_request_takes_the_earlier_place_and_deadline_across_lists() {
         let mut f = Fifos::<2>::new();
         for (rq, list, due) in [(0, 0, 10), (1, 0, 20), (2, 1, 15), (3, 1, 30)] {
             f.push_back(list, RqId(rq), due);
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn looks_come_at_fifo_batch_plus_2_and_then_every_fifo_batch_plus_1() {
+    fn expiry_checks_come_after_fifo_batch_plus_2_then_every_fifo_batch_plus_1_requests() {
         let mut c = ExpiryCheck::new(16);
         let mut looks = Vec::new();
         for n in 1..=60 {
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lowered_batch_is_not_taken_for_a_missed_look() {
+    fn lowered_fifo_batch_is_not_a_missed_expiry_check() {
         let mut c = ExpiryCheck::new(16);
         for _ in 0..10 {
             assert!(!c.due());

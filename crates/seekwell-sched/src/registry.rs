@@ -314,7 +314,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_other_places_find_theirs() {
+    fn alternative_scheduler_names_get_a_suggestion() {
         for (typed, meant) in [
             ("as", "`anticipatory`"),
             ("mqdeadline", "`mq-deadline`"),
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_of_a_year() {
+    fn scheduler_version_is_selected_by_year() {
         let then = |name: &str, year| {
             let found = of_its_time(find(name).expect(name).0, year);
             found.map(|f| f.0).unwrap_or_default()
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn tunables_are_suggested_too() {
+    fn misspelt_tunables_get_a_suggestion() {
         let (info, version, _) = find("deadline").expect("it is there");
         let said = unknown_tunable("fifobatch", (info.tunables)(version));
         assert!(

@@ -59,7 +59,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn rule_12_words_of_a_bitmap() {
+    fn tag_bitmap_is_divided_into_the_kernels_words() {
         assert_eq!(words(64).collect::<Vec<_>>(), [16; 4]);
         assert_eq!(words(128).collect::<Vec<_>>(), [32; 4]);
         assert_eq!(words(256).collect::<Vec<_>>(), [64; 4]);
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn b5_shares_of_a_shallow_depth() {
+    fn shallow_depth_is_shared_among_bitmap_words() {
         assert_eq!(shares(64, 50), [13, 13, 12, 12]);
         assert_eq!(shares(62, 46), [6, 6, 6, 6, 6, 6, 6, 4]);
         assert_eq!(shares(64, 48), [12; 4]);
@@ -78,7 +78,7 @@ mod tests {
     proptest! {
         /// The numbers of bits never exceed their word, and their sum is the limit.
         #[test]
-        fn shares_add_up(depth in 1u32..2049, shallow in 0u32..2100) {
+        fn word_shares_add_up_to_the_shallow_depth(depth in 1u32..2049, shallow in 0u32..2100) {
             let s = shares(depth, shallow);
             prop_assert_eq!(s.iter().sum::<u32>(), shallow.min(depth));
             for (share, bits) in s.iter().zip(words(depth)) {

@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn legacy_parser_takes_a_prefix_and_garbage_is_zero() {
+    fn legacy_parser_reads_a_numeric_prefix_and_garbage_as_zero() {
         assert_eq!(legacy_int("17"), 17);
         assert_eq!(legacy_int("-3x"), -3);
         assert_eq!(legacy_int("banana"), 0);

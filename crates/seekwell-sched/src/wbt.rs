@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bfq_switches_it_off_and_the_others_leave_it_on() {
+    fn bfq_disables_wbt_and_other_schedulers_enable_it() {
         for (scheduler, rotating, is, opposite) in [
             ("none", false, 2_000, 0),
             ("mq-deadline", true, 75_000, 0),

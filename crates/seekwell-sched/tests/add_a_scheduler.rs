@@ -31,7 +31,7 @@ fn order(patience: &str, sectors: &[u64]) -> Vec<u64> {
 }
 
 #[test]
-fn it_sweeps_and_nobody_is_overtaken_for_ever() {
+fn example_scheduler_sweeps_without_starvation() {
     let list = [900, 100, 300, 200, 400];
     assert_eq!(order("32", &list), [100, 200, 300, 400, 900], "rule 1");
     assert_eq!(order("2", &list), [100, 200, 900, 300, 400], "rule 2");
@@ -39,7 +39,7 @@ fn it_sweeps_and_nobody_is_overtaken_for_ever() {
 }
 
 #[test]
-fn the_page_prints_this_file() {
+fn page_quotes_the_example_scheduler() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let page = std::fs::read_to_string(root.join("../../docs/add-a-scheduler.md")).unwrap();
     let code = std::fs::read_to_string(root.join("tests/add/sweep.rs")).unwrap();

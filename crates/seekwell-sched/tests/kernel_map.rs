@@ -55,13 +55,13 @@ fn comments(text: &str) -> Vec<(String, Option<String>)> {
 }
 
 /// The function of the kernel with which a comment begins.
-fn named(comment: &str) -> Option<&str> {
+fn kernel_function_of(comment: &str) -> Option<&str> {
     let name = comment.strip_prefix("/// `")?.split_once('`')?.0;
     let function = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     (name.contains('_') && name.chars().all(function)).then_some(name)
 }
 
-fn holds(scheduler: &str, elsewhere: &[&str]) {
+fn assert_table_matches_comments(scheduler: &str, elsewhere: &[&str]) {
     let rows = rows(scheduler);
     assert!(rows.len() > 80, "{scheduler}: {} rows", rows.len());
     let files: BTreeSet<_> = rows.iter().map(|r| r.1.clone()).collect();
@@ -71,7 +71,7 @@ fn holds(scheduler: &str, elsewhere: &[&str]) {
         let functions = comments(&text);
         for (kernel, _, function) in rows.iter().filter(|r| r.1 == *file) {
             let says = |f: &(String, Option<String>)| {
-                f.0 == *function && f.1.as_deref().and_then(named) == Some(kernel)
+                f.0 == *function && f.1.as_deref().and_then(kernel_function_of) == Some(kernel)
             };
             assert!(
                 functions.iter().any(says),
@@ -79,7 +79,7 @@ fn holds(scheduler: &str, elsewhere: &[&str]) {
             );
         }
         for (function, comment) in &functions {
-            let Some(kernel) = comment.as_deref().and_then(named) else {
+            let Some(kernel) = comment.as_deref().and_then(kernel_function_of) else {
                 continue;
             };
             let row = (kernel.to_owned(), file.clone(), function.clone());
@@ -104,22 +104,25 @@ fn holds(scheduler: &str, elsewhere: &[&str]) {
 }
 
 #[test]
-fn cfq() {
-    holds("cfq", &[]);
+fn cfq_rule_table_matches_the_code_comments() {
+    assert_table_matches_comments("cfq", &[]);
 }
 
 #[test]
-fn bfq() {
-    holds("bfq", &["bfq_serv_to_charge", "bfq_end_wr"]);
+fn bfq_rule_table_matches_the_code_comments() {
+    assert_table_matches_comments("bfq", &["bfq_serv_to_charge", "bfq_end_wr"]);
 }
 
 #[test]
-fn comments_are_found() {
+fn comments_are_found_with_their_function() {
     let text =
         "/// `a_b`: x\n/// y\n#[inline]\npub(super) fn one(x) {}\nfn two<T>() {}\nlet f = |fn_| 0;";
     let found = comments(text);
     assert_eq!(found.len(), 2, "{found:?}");
-    assert_eq!(named(found[0].1.as_deref().unwrap()), Some("a_b"));
+    assert_eq!(
+        kernel_function_of(found[0].1.as_deref().unwrap()),
+        Some("a_b")
+    );
     assert_eq!(found[1], ("two".to_owned(), None));
-    assert_eq!(named("/// `q` is done"), None);
+    assert_eq!(kernel_function_of("/// `q` is done"), None);
 }

@@ -56,7 +56,7 @@ impl Bench {
 }
 
 #[test]
-fn row_gives_way_to_an_urgent_read_and_takes_the_write_up_again() {
+fn row_reports_an_urgent_read_and_dispatches_the_stopped_write_again() {
     let mut b = Bench::new("row");
     let (writer, reader) = (b.context(9, Class::None), b.context(1, Class::None));
     let writes: Vec<_> = (0..7).map(|_| b.bio(writer, Op::Write)).collect();
@@ -84,7 +84,7 @@ fn row_gives_way_to_an_urgent_read_and_takes_the_write_up_again() {
 }
 
 #[test]
-fn row_takes_an_urgent_request_back_as_urgent() {
+fn row_reinserts_an_urgent_request_as_urgent() {
     let mut b = Bench::new("row");
     let (rt, other) = (b.context(5, Class::Rt), b.context(1, Class::None));
     b.bio(other, Op::Read);
@@ -96,7 +96,7 @@ fn row_takes_an_urgent_request_back_as_urgent() {
 }
 
 #[test]
-fn fiops_no_longer_counts_it_as_in_flight() {
+fn fiops_does_not_count_a_reinserted_request_as_in_flight() {
     let mut b = Bench::new("fiops");
     let (reader, writer) = (b.context(1, Class::None), b.context(2, Class::None));
     let read = b.bio(reader, Op::Read);
@@ -112,7 +112,7 @@ fn fiops_no_longer_counts_it_as_in_flight() {
 }
 
 #[test]
-fn the_lists_of_zen_vr_and_sio_put_it_first() {
+fn zen_vr_and_sio_put_a_reinserted_request_first() {
     for name in ["zen", "zen-v1", "sio", "sio-v1"] {
         let mut b = Bench::new(name);
         let writer = b.context(9, Class::None);

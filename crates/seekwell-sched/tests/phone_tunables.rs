@@ -38,7 +38,7 @@ fn make(name: &str, hz: u32) -> (Cx, Box<dyn Scheduler>) {
 }
 
 #[test]
-fn a_fresh_scheduler_shows_its_defaults() {
+fn new_scheduler_shows_its_defaults() {
     for name in NAMES {
         let (cx, sched) = make(name, 1000);
         let (info, version, _) = find(name).unwrap();
@@ -55,7 +55,7 @@ fn a_fresh_scheduler_shows_its_defaults() {
 }
 
 #[test]
-fn numbers_are_kept_in_range_and_clamped_outside() {
+fn out_of_range_numbers_are_clamped() {
     for name in NAMES {
         let (mut cx, mut sched) = make(name, 1000);
         for t in sched.tunables().iter().filter(|t| t.kind != Kind::Text) {
@@ -76,7 +76,7 @@ fn numbers_are_kept_in_range_and_clamped_outside() {
 }
 
 #[test]
-fn milliseconds_are_kept_in_jiffies() {
+fn milliseconds_are_stored_in_jiffies() {
     // Defaults are divisions of HZ; writes round up.
     let (mut cx, mut zen) = make("zen-v1", 250);
     assert_eq!(zen.show(&cx, "sync_expire").as_deref(), Some("248"));
@@ -89,7 +89,7 @@ fn milliseconds_are_kept_in_jiffies() {
 }
 
 #[test]
-fn garbage_and_unknown_names_are_told() {
+fn invalid_values_and_unknown_names_are_reported() {
     for name in NAMES {
         let (mut cx, mut sched) = make(name, 1000);
         let unknown = sched.store(&mut cx, "slice_idle", "8");

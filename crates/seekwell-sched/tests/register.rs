@@ -4,7 +4,7 @@ use seekwell_core::Era;
 use seekwell_sched::{RegisterError, SchedulerInfo, find, register, registry};
 
 #[test]
-fn a_scheduler_from_outside_joins_the_list() {
+fn external_scheduler_joins_the_registry() {
     let mine = SchedulerInfo {
         name: "from-outside",
         versions: &[("1", Era::Mq), ("2.1", Era::Mq6_1)],

@@ -63,7 +63,7 @@ fn by_scheduler() -> BTreeMap<String, (String, String)> {
 }
 
 #[test]
-fn each_rule_is_named_by_code_of_its_scheduler() {
+fn each_rule_is_used_by_the_code_of_its_scheduler() {
     let all = by_scheduler();
     for (scheduler, (table, code)) in &all {
         let known = constants(table);
@@ -80,7 +80,7 @@ fn each_rule_is_named_by_code_of_its_scheduler() {
 }
 
 #[test]
-fn the_search_for_names_finds_what_it_should() {
+fn name_search_finds_whole_words_outside_comments() {
     assert!(names("cx.why(rules::IDLING, || x)", "IDLING"));
     assert!(!names("// IDLING\nNOT_IDLING IDLING_TOO", "IDLING"));
     let (table, code) = table_and_code("a\nseekwell_core::rules! {\n    AB: \"a\", \"b\",\n}\nc\n");

@@ -17,7 +17,7 @@ fn each(f: impl Fn(&str, &SchedulerInfo, &str, Cx, Box<dyn Scheduler>)) {
 }
 
 #[test]
-fn each_scheduler_starts_with_the_defaults_of_its_table() {
+fn every_scheduler_starts_with_the_defaults_of_its_table() {
     each(|name, info, version, cx, sched| {
         for t in (info.tunables)(version) {
             let first = t.default.split(' ').next().unwrap_or_default();
@@ -32,7 +32,7 @@ fn each_scheduler_starts_with_the_defaults_of_its_table() {
 
 /// A value outside the range is refused, or the nearest value of the range is stored.
 #[test]
-fn the_ranges_of_the_tables_are_those_in_force() {
+fn table_ranges_are_enforced() {
     each(|name, info, version, cx, _| {
         let numbers = |k| !matches!(k, Kind::Text | Kind::ReadOnly | Kind::Bool);
         let mut cx = cx;

@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn verdicts_follow_the_table() {
+    fn timing_verdict_follows_the_table() {
         for (late_us, verdict) in [
             (0, Verdict::Exact),
             (9, Verdict::Exact),
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn what_spoils_a_run() {
+    fn unreachable_overslept_or_suspended_runs_are_invalid() {
         let mut a = run(0);
         a.unreachable = 2;
         assert_eq!(a.close(), Verdict::Invalid);
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn hidden_owners_are_told_where_the_scheduler_needs_them() {
+    fn hidden_submitters_are_reported_for_per_process_schedulers() {
         let told = |per_process, program, kernel| {
             let mut a = run(0);
             a.per_process = per_process;
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_off_for_the_way_is_no_error() {
+    fn subtracted_transport_latency_is_no_timing_error() {
         // The model's latency is 1 ms and the latency of the transport is 0.1 ms. Therefore the
         // reply is due at 0.9 ms, and it is sent then.
         for (floor_us, error) in [(100, 0.0), (0, -0.1)] {
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn seconds_and_means() {
+    fn account_has_seconds_and_mean_errors() {
         let a = run(10);
         assert_eq!(a.seconds.len(), 1);
         assert_eq!((a.seconds[0].done, a.seconds[0].late_max_ns), (100, 10_000));

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_threads_own_priority_is_found_each_time() {
+    fn current_priority_of_a_thread_is_looked_up_each_time() {
         // The test runs in a separate thread, because a priority belongs to a thread.
         let thread = std::thread::spawn(|| {
             let seen = || Asker::look_up(me());
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_own_threads_are_told_apart() {
+    fn kernel_threads_are_distinguished_from_programs() {
         // In a container with its own PID namespace no kernel threads are visible.
         let comm = std::fs::read_to_string("/proc/2/comm").unwrap_or_default();
         if comm.trim() != "kthreadd" {
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_without_a_program_are_a_share() {
+    fn share_of_commands_without_a_program_is_counted() {
         let mut o = Owners::default();
         assert_eq!(o.hidden(), 0.0);
         for owner in [Owner::Program, Owner::Kernel, Owner::Unknown, Owner::Kernel] {

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_sees_nothing_before_its_time() {
+    fn device_receives_a_command_at_its_arrival_time() {
         // The device serves one command at a time, and the first completes at 100 us. The second
         // request arrives at 150 us, so its service must start at 150 us and not earlier, although
         // the host calls `run_to` only at 1 ms.
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flush_goes_alone_where_the_device_asks_for_it() {
+    fn flush_is_issued_alone_if_the_device_requires_it() {
         let facts = |alone: bool| {
             let mut f = Constant::parallel(8, Nanos::ZERO).facts().clone();
             f.flush_queueable = !alone;
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_device_cannot_take_waits_in_order() {
+    fn commands_beyond_the_device_depth_wait_in_order() {
         let mut e = Engine::new(Direct::new(Constant::serial(1, Nanos::from_us(10))));
         let mut out = Vec::new();
         for id in 0..5 {

@@ -518,7 +518,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_checked() {
+    fn disk_sizes_are_checked() {
         assert_eq!(disk_size(None, 1 << 30).expect("the device's"), 1 << 30);
         assert_eq!(disk_size(Some(8192), 1 << 30).expect("smaller"), 8192);
         for (wanted, word) in [
@@ -532,7 +532,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_fast_is_refused_with_its_own_figure_unless_forced() {
+    fn too_fast_device_is_rejected_unless_forced() {
         let rate = |spec| seekwell_device::probe::best_rate(spec, 1).expect(spec) as u64;
         let nvme = rate("ssd:nvme-dc-2t");
         let e = check_rate("nvme", nvme, false).expect_err("too fast");
@@ -548,7 +548,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mount_point_is_an_empty_directory() {
+    fn mount_point_must_be_an_empty_directory() {
         for (path, word) in [("/no/such/place", "No such file"), ("/proc", "not empty")] {
             let e = check_mount(Path::new(path)).expect_err("bad").to_string();
             assert!(e.contains(word), "{e}");

@@ -152,7 +152,7 @@ mod tests {
     }
 
     /// Returns the completions of an engine whose gaps between calls of `run_to` are `wakes`, ns.
-    fn served(disk: Served, stamps: &[Arrival], wakes: &[u64]) -> Vec<(u64, u64)> {
+    fn completions_of(disk: Served, stamps: &[Arrival], wakes: &[u64]) -> Vec<(u64, u64)> {
         let mut engine = Engine::new(disk.sink);
         let (mut now, mut next) = (Instant::START, 0);
         let mut out = Vec::new();
@@ -191,23 +191,23 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(48))]
         /// Late wake-ups change no decision of the model.
         #[test]
-        fn lateness_changes_no_time(
+        fn late_wake_ups_change_no_completion_time(
             list in proptest::collection::vec((0u64..20_000_000, 0u8..4, 0u64..40_000_000), 1..40),
             wakes in proptest::collection::vec(1u64..60_000_000, 1..8),
             ncq: bool,
         ) {
             let spec = if ncq { "hdd:hus728t8" } else { "hdd:hitachi-7k200" };
             let stamps = arrivals(&list);
-            let punctual = served(disk(spec, None), &stamps, &[50_000]);
+            let punctual = completions_of(disk(spec, None), &stamps, &[50_000]);
             prop_assert_eq!(punctual.len(), list.len(), "each completes");
-            let late = served(disk(spec, None), &stamps, &wakes);
+            let late = completions_of(disk(spec, None), &stamps, &wakes);
             prop_assert_eq!(punctual, late);
         }
 
         /// Late wake-ups change no decision of a scheduler: all completions are as the simulator
         /// predicts.
         #[test]
-        fn a_scheduler_decides_as_the_simulator_predicts(
+        fn scheduler_decides_as_simulated_despite_late_wake_ups(
             list in proptest::collection::vec((0u64..6_000_000, 0u8..4, 0u64..20_000_000), 1..40),
             wakes in proptest::collection::vec(1u64..60_000_000, 1..8),
             which in 0usize..6,
@@ -217,19 +217,19 @@ mod tests {
             let stamps = arrivals(&list);
             let expected = predicted(disk(spec, name), &stamps);
             prop_assert_eq!(expected.len(), list.len(), "each completes");
-            prop_assert_eq!(served(disk(spec, name), &stamps, &wakes), expected);
+            prop_assert_eq!(completions_of(disk(spec, name), &stamps, &wakes), expected);
         }
     }
 
     #[test]
-    fn schedulers_serve_a_backlog_in_orders_of_their_own() {
+    fn schedulers_reorder_a_backlog_differently() {
         // Random reads arrive together at a disk that serves one command at a time.
         let place = |i: u64| i * 7_919_011 % 20_000_000;
         let list: Vec<(u64, u8, u64)> = (0..30).map(|i| (1, 0, place(i))).collect();
         let stamps = arrivals(&list);
         let order = |name| -> Vec<u64> {
             let disk = disk("hdd:hitachi-7k200,depth=1", name);
-            let done = served(disk, &stamps, &[1_000_000]);
+            let done = completions_of(disk, &stamps, &[1_000_000]);
             done.iter().map(|d| d.0).collect()
         };
         let first_come: Vec<u64> = (0..30).collect();
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stamp_behind_the_model_is_raised_and_counted() {
+    fn timestamp_before_the_model_time_is_raised_and_counted() {
         let spec = "constant:service_us=10,depth=4";
         let mut e = Engine::new(disk(spec, None).sink);
         let mut out = Vec::new();

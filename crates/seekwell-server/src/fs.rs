@@ -361,7 +361,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_touch_whole_sectors() {
+    fn byte_ranges_cover_whole_sectors() {
         assert_eq!(touched(0, 512), (Sector(0), Sectors(1)));
         assert_eq!(touched(4096, 4096), (Sector(8), Sectors(8)));
         assert_eq!(touched(511, 2), (Sector(0), Sectors(2)));

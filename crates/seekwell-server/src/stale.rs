@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mountinfo_is_read_with_its_escapes() {
+    fn mount_table_is_parsed_with_its_escapes() {
         let text = "36 35 0:40 / /mnt/a\\040b rw,nosuid - fuse.seekwell seekwell rw\n\
                     37 35 7:0 / /mnt/c rw - ext4 /dev/loop0 rw\nbroken line\n";
         assert_eq!(types_at(text, Path::new("/mnt/a b")), ["fuse.seekwell"]);

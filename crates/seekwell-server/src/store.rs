@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unwritten_bytes_are_zero_and_cost_nothing() {
+    fn unwritten_bytes_are_zero_and_use_no_memory() {
         let s = Store::memory(1 << 40).expect("memory");
         let mut buf = [1; 4096];
         s.read(1 << 39, &mut buf).expect("read");
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_plain_file_stands_behind_a_model() {
+    fn only_a_regular_file_can_back_a_model() {
         let dir = std::env::temp_dir();
         let e = Store::file(&dir, 4096)
             .err()

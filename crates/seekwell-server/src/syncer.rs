@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn each_job_comes_back_after_a_call_that_began_behind_it() {
+    fn each_flush_completes_after_a_later_sync_call() {
         let store = Arc::new(Store::memory(4096).expect("memory"));
         let inbox = Arc::new(Inbox::<()>::new(Clock::start()));
         let Syncer { ask, thread } = Syncer::start(store.clone(), inbox.clone()).expect("a thread");

@@ -90,7 +90,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     #[test]
-    fn a_thread_that_spins_long_enough_is_put_off() {
+    fn spinning_thread_is_preempted() {
         let own = std::thread::spawn(|| {
             let before = involuntary_switches();
             let begun = std::time::Instant::now();
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_refused_is_no_error() {
+    fn rejected_privileges_are_no_error() {
         let t = std::thread::spawn(|| {
             precise_sleep();
             // Real-time scheduling may be refused on this machine. The thread continues in both

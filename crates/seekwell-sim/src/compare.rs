@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_come_in_order_whatever_the_number_of_threads() {
+    fn results_are_in_order_for_any_number_of_threads() {
         for threads in [1, 2, 7, 100] {
             assert_eq!(
                 run_all(20, threads, |i| i * i),

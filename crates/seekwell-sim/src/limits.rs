@@ -75,7 +75,7 @@ mod tests {
     use seekwell_core::Sector;
 
     #[test]
-    fn cap_and_scatter_list_by_generation() {
+    fn queue_limits_follow_the_kernel() {
         let nvme = DeviceFacts {
             hw_queues: 4,
             ..DeviceFacts::plain("nvme", Sector(1 << 30), 1023)

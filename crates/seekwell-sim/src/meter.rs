@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn tasks_of_any_number_are_told_apart() {
+    fn tasks_with_any_number_are_distinguished() {
         let (mut m, mut r) = (Meter::default(), Record::default());
         let tasks = [3, 4095, 4096, u32::MAX, 3];
         let ids: Vec<_> = tasks.map(|t| m.came(out(t, 10))).into();
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_count_keeps_the_series() {
+    fn uncounted_bios_still_appear_in_the_series() {
         let (mut m, mut r) = (Meter::default(), Record::default());
         m.counting = false;
         let id = m.came(out(1, 0));

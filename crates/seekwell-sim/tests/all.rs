@@ -1,6 +1,5 @@
 //! The tests of this crate, in one binary: it is linked once.
 
-mod beside;
 mod cfq;
 mod differential;
 mod effects;
@@ -14,6 +13,7 @@ mod models;
 mod mq;
 #[path = "suite/near.rs"]
 mod near;
+mod neighbours;
 #[path = "phone/main.rs"]
 mod phone;
 mod phone_requests;

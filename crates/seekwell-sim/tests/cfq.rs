@@ -203,7 +203,7 @@ proptest! {
 
     /// Slices, async writes and the IDLE class (invariants 4 to 7).
     #[test]
-    fn one_queue_a_slice_and_async_and_idle_stand_back(
+    fn slices_are_exclusive_and_async_and_idle_requests_yield(
         version in prop::sample::select(VERSIONS.to_vec()),
         hz in prop::sample::select(vec![100u32, 250, 300, 1000]),
         depth in prop::sample::select(vec![1u32, 4, 32]),
@@ -230,7 +230,7 @@ proptest! {
     /// No request waits for an idle device longer than the idle wait (invariant 3); without idle
     /// waits, not at all (invariant 12).
     #[test]
-    fn idle_waits_end(
+    fn idle_waits_end_in_time(
         version in prop::sample::select(VERSIONS[1..].to_vec()),
         hz in prop::sample::select(vec![100u32, 250, 300, 1000]),
         depth in prop::sample::select(vec![1u32, 4]),
@@ -270,7 +270,7 @@ proptest! {
 
     /// A forced drain empties CFQ and leaves no active queue (invariant 10).
     #[test]
-    fn a_drain_empties_it(
+    fn forced_drain_empties_the_scheduler(
         version in prop::sample::select(VERSIONS.to_vec()),
         depth in prop::sample::select(vec![1u32, 4]),
         every in 1usize..20,
@@ -396,7 +396,7 @@ proptest! {
     /// Everything completes and all invariants hold while groups, weights, priorities, contexts and
     /// tunables change, including waits of weeks.
     #[test]
-    fn a_changing_world_breaks_nothing(
+    fn invariants_hold_under_configuration_changes(
         version in prop::sample::select(VERSIONS.to_vec()),
         hz in prop::sample::select(vec![100u32, 250, 300, 1000]),
         depth in prop::sample::select(vec![1u32, 2, 4, 32]),
@@ -447,7 +447,7 @@ proptest! {
 
     /// Equal levels get equal time; better levels get at least as much as worse ones (invariant 9).
     #[test]
-    fn levels_are_paid_in_time(
+    fn service_time_follows_priority_levels(
         version in prop::sample::select(VERSIONS.to_vec()),
         hz in prop::sample::select(vec![250u32, 1000]),
         levels in prop::collection::vec(0u64..8, 2..5),
@@ -471,7 +471,7 @@ proptest! {
 
     /// Groups share the disk by weight.
     #[test]
-    fn groups_share_by_weight(
+    fn groups_share_the_disk_by_weight(
         version in prop::sample::select(vec!["3.4", "4.0", "4.4"]),
         weights in prop::collection::vec(100u32..=1000, 2..4),
     ) {

@@ -56,7 +56,7 @@ fn same(case: &Case) -> Result<(), Failed> {
 }
 
 /// One scheduler does not know the other's tunables, so it uses its defaults.
-fn told_apart(cases: &[Case], other: &str) -> Result<(), Failed> {
+fn check_distinguished(cases: &[Case], other: &str) -> Result<(), Failed> {
     for case in cases {
         let mut case = case.clone();
         case.elevator = other.to_owned();
@@ -87,8 +87,10 @@ fn main() {
                     let name = c.case.clone();
                     Trial::test(name, move || same(&c))
                 }));
-                let name = format!("{log}: told apart from {other}");
-                trials.push(Trial::test(name, move || told_apart(&cases, other)));
+                let name = format!("{log}: distinguished from {other}");
+                trials.push(Trial::test(name, move || {
+                    check_distinguished(&cases, other)
+                }));
             }
             Err(e) => trials.push(Trial::test(log, move || Err(e.to_string().into()))),
         }

@@ -50,7 +50,7 @@ fn mean_ms(r: &Ran, kind: &str) -> f64 {
 }
 
 #[test]
-fn with_one_stream_no_scheduler_matters() {
+fn scheduler_has_no_effect_on_a_single_stream() {
     let eras = [
         &["noop", "deadline", "cfq"][..],
         &["none", "mq-deadline", "kyber", "bfq"][..],
@@ -111,7 +111,7 @@ async fn by_hand(mut m: SimMachine) -> Outcome {
 }
 
 #[test]
-fn an_fsync_costs_the_journal_and_its_flushes_on_each_class_of_device() {
+fn fsync_costs_journal_and_flushes_on_each_device_class() {
     let devices = [DISK, "emmc:motog-sandisk8", SSD, "ssd:s3700-100"];
     let rows = run_all(devices.len(), 2, |i| {
         let of = |o: &str| mean_ms(&script(&world(devices[i], "noop", o), appends), "fsync");
@@ -176,7 +176,7 @@ async fn raw_read(mut m: SimMachine) -> Outcome {
 }
 
 #[test]
-fn read_ahead_makes_one_sequential_reader_device_bound() {
+fn read_ahead_makes_a_sequential_reader_device_bound() {
     for (device, least) in [(DISK, 0.85), (SSD, 0.6)] {
         let of = |o: &str| metric(&script(&world(device, "noop", o), cold_read));
         let (with, without) = (of(""), of("without=readahead"));
@@ -188,7 +188,7 @@ fn read_ahead_makes_one_sequential_reader_device_bound() {
 }
 
 #[test]
-fn a_checkpoint_is_visible_second_by_second() {
+fn checkpoint_is_visible_in_the_per_second_series() {
     let pgbench = "pgbench:transactions=0,seconds=90s,clients=4,scale=8,checkpoint_timeout=30s,\
                    completion_target=0.2";
     let ran = run(DISK, "deadline", "", pgbench);
@@ -234,7 +234,7 @@ fn a_checkpoint_is_visible_second_by_second() {
 }
 
 #[test]
-fn pgbench_in_memory_commits_as_often_as_the_real_one() {
+fn pgbench_in_memory_matches_measured_transaction_rates() {
     // Transactions per second of PostgreSQL 15.20 and its pgbench on two cores of a machine of
     // 2026, with scale 8, 32 MB of buffers and no syncs. A model with 100 us per transaction or
     // SELECT and a thread per client gives 19,200 to 19,800 in all cases.
@@ -262,7 +262,7 @@ fn pgbench_in_memory_commits_as_often_as_the_real_one() {
 }
 
 #[test]
-fn more_clients_raise_the_rate_of_an_ssd_and_not_of_a_disk() {
+fn more_clients_raise_the_rate_of_an_ssd_but_not_of_a_disk() {
     let select = |device: &str, clients: u32| {
         let pgbench =
             format!("pgbench:transactions=0,seconds=8s,mode=select,scale=40,clients={clients}");

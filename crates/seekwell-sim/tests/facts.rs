@@ -294,7 +294,7 @@ fn pair(fact: &toml::Value, kind: &str) -> Option<(u64, u64)> {
 }
 
 #[test]
-fn the_modelled_kernel_asks_what_the_running_one_asked() {
+fn modelled_kernel_sends_the_requests_of_a_running_kernel() {
     let facts: toml::Value = toml::from_str(FACTS).expect("the facts are TOML");
     let facts = facts["fact"].as_array().expect("facts");
     let (mut figures, mut wrong, mut null_right) = (0, Vec::new(), 0);

@@ -39,7 +39,7 @@ const ALONE: &str = "random-read:size=64m,seconds=500ms";
 /// Rate times mean latency must equal the number outstanding. Both must include the wait for a
 /// request or tag. For a program's operations, the number is tasks times depth.
 #[test]
-fn littles_law_holds_with_the_wait_for_tags() {
+fn littles_law_holds_including_tag_waits() {
     for (device, scheduler, workload, outstanding) in [
         (NVME, "none", CROWD, 1024.0),
         (NVME, "mq-deadline", CROWD, 1024.0),
@@ -71,7 +71,7 @@ fn littles_law_holds_with_the_wait_for_tags() {
 /// Latencies of programs and of bios must rank schedulers in the same order. With few tags the
 /// device's queue is short and its requests are fast, but the program still waits.
 #[test]
-fn latencies_of_bios_rank_schedulers_as_those_of_the_program() {
+fn bio_latencies_rank_schedulers_like_program_latencies() {
     let of = |scheduler: &str, nr_requests| {
         let r = run_with(NVME, scheduler, CROWD, nr_requests);
         let own = r.operation("read").expect("measured").latency.clone();
@@ -91,7 +91,7 @@ fn latencies_of_bios_rank_schedulers_as_those_of_the_program() {
 
 /// One direct read at a time: there is no wait, so bio and operation differ only by the call.
 #[test]
-fn a_lone_read_takes_what_its_bio_takes() {
+fn single_direct_read_takes_as_long_as_its_bio() {
     // Long enough on the disk that three reads of metadata do not change the ranks.
     let long = "random-read:size=64m,seconds=20s";
     for (device, scheduler, workload) in [
@@ -115,7 +115,7 @@ fn a_lone_read_takes_what_its_bio_takes() {
 
 /// The columns cover the time of the clock.
 #[test]
-fn what_was_laid_out_is_not_counted() {
+fn requests_before_the_measurement_are_not_counted() {
     let r = run(DISK, "cfq", "random-read:size=64m,seconds=5s");
     let (start, stop) = r.window_ns();
     assert!(
@@ -160,7 +160,7 @@ fn what_was_laid_out_is_not_counted() {
 
 /// A record of the first layout has no clock and covers the whole run.
 #[test]
-fn a_record_without_a_clock_covers_the_whole_run() {
+fn record_without_a_clock_covers_the_whole_run() {
     let r = run(DISK, "noop", "random-read:size=4m,seconds=100ms");
     let mut v = serde_json::to_value(&r).expect("JSON");
     let fields = v.as_object_mut().expect("an object");

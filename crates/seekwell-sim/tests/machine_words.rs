@@ -29,7 +29,7 @@ fn hash(list: &str) -> String {
 
 /// These hashes were computed before the options existed.
 #[test]
-fn specifications_that_say_nothing_of_it_have_their_old_hash() {
+fn specification_without_the_new_options_keeps_its_hash() {
     let mut s = words::run("fs-mark:files=2", "ssd:x25m-g2-160", "deadline").expect("good words");
     s.machine = machine::typed("memory=2G,without=plugging")
         .map(|t| t.spec)
@@ -42,7 +42,7 @@ fn specifications_that_say_nothing_of_it_have_their_old_hash() {
 }
 
 #[test]
-fn what_is_the_default_anyway_is_the_same_run() {
+fn default_values_given_explicitly_keep_the_hash() {
     let usual = hash("");
     for same in [
         "cpu=1",
@@ -86,7 +86,7 @@ fn what_is_the_default_anyway_is_the_same_run() {
 }
 
 #[test]
-fn a_slower_core_takes_longer_and_only_where_the_core_is_what_limits() {
+fn slower_core_slows_only_cpu_bound_work() {
     let work = |cpu: &str| {
         let all = ran(
             "fs-mark:files=200,size=4KiB,sync=none",
@@ -107,7 +107,7 @@ fn a_slower_core_takes_longer_and_only_where_the_core_is_what_limits() {
 }
 
 #[test]
-fn dirty_limits_hold_writers_earlier_or_later() {
+fn dirty_limits_determine_when_writers_are_throttled() {
     // Seconds until a gigabyte is written; 4 GB of memory can buffer a part of it.
     let seconds = |list: &str| 16.0 / metric(&ran("fs-mark:files=16,size=64MiB,sync=none", list));
     let usual = seconds("memory=4G");
@@ -121,7 +121,7 @@ fn dirty_limits_hold_writers_earlier_or_later() {
 }
 
 #[test]
-fn a_commit_comes_as_often_as_it_is_asked_for() {
+fn commit_interval_determines_the_number_of_commits() {
     let journal = |list: &str| {
         let r = ran(
             "streams:kind=write,streams=1,size=64m,think=20ms,seconds=30s",
@@ -139,7 +139,7 @@ fn a_commit_comes_as_often_as_it_is_asked_for() {
 }
 
 #[test]
-fn what_is_not_modelled_or_cannot_be_is_refused_with_the_list() {
+fn unmodelled_or_invalid_options_are_rejected_with_the_list() {
     for (list, said) in [
         (
             "relatime",
@@ -185,7 +185,7 @@ fn what_is_not_modelled_or_cannot_be_is_refused_with_the_list() {
 }
 
 #[test]
-fn every_word_is_documented_and_every_documented_one_is_read() {
+fn documented_machine_options_are_exactly_the_accepted_ones() {
     for w in machine::WORDS {
         let value = match w.name {
             "kernel" => "3.4",
@@ -208,7 +208,7 @@ fn every_word_is_documented_and_every_documented_one_is_read() {
     }
 }
 
-fn on(workload: &str, device: &str, scheduler: &str, machine_list: &str) -> Record {
+fn run_on(workload: &str, device: &str, scheduler: &str, machine_list: &str) -> Record {
     let mut s = words::run(workload, device, scheduler).expect("good words");
     let typed = machine::typed(machine_list).expect("good words");
     s.machine = Some(typed.spec);
@@ -219,9 +219,14 @@ fn on(workload: &str, device: &str, scheduler: &str, machine_list: &str) -> Reco
 /// number. Kernels make the window two rows long, for md in all versions, and for other devices
 /// that report rows since 5.10.
 #[test]
-fn one_reader_keeps_an_array_at_work() {
+fn single_reader_keeps_two_array_members_busy() {
     let rate = |device: &str, scheduler: &str, list: &str| {
-        metric(&on("streams:streams=1,seconds=3s", device, scheduler, list))
+        metric(&run_on(
+            "streams:streams=1,seconds=3s",
+            device,
+            scheduler,
+            list,
+        ))
     };
     let disk = rate("hdd:hitachi-7k500", "mq-deadline", "");
     for (array, scheduler) in [
@@ -258,7 +263,7 @@ fn read_ahead_kb(device: &str, scheduler: &str) -> u32 {
 }
 
 #[test]
-fn the_window_is_twice_the_strips_where_the_kernel_asks() {
+fn read_ahead_window_is_two_rows_where_the_kernel_sets_it() {
     for (device, md_or_old, today) in [
         ("hdd:hitachi-7k500", 128, 128),
         ("raid0:members=4", 512, 512),
@@ -296,7 +301,7 @@ fn the_window_is_twice_the_strips_where_the_kernel_asks() {
 
 /// The value is computed from what the device reports, without opening the device.
 #[test]
-fn the_window_is_that_of_the_best_request_that_the_device_reports() {
+fn read_ahead_window_follows_the_reported_optimal_request_size() {
     for device in [
         "raid0:members=4",
         "raid6:members=6,chunk=32KiB",
@@ -317,9 +322,9 @@ fn the_window_is_that_of_the_best_request_that_the_device_reports() {
 }
 
 #[test]
-fn a_record_says_whether_somebody_pays_for_its_scheduler() {
+fn record_states_whether_scheduler_cpu_time_is_charged() {
     let paid = |device: &str, list: &str| {
-        let r = on("fs-mark:files=1", device, "mq-deadline", list);
+        let r = run_on("fs-mark:files=1", device, "mq-deadline", list);
         r.scheduler_charged
     };
     assert!(paid("ssd:nvme-gen4-tlc-2t", ""));

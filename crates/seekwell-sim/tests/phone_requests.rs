@@ -21,7 +21,7 @@ const JOURNAL: TaskId = TaskId(2);
 type Asked = [f64; 3];
 
 /// All requests of a workload to a disk with this service time.
-fn asked(workload: &str, service_us: u32) -> Asked {
+fn requests_of(workload: &str, service_us: u32) -> Asked {
     let setup = Setup {
         device: format!("{DISK},service_us={service_us}"),
         scheduler: "none-6.18".to_owned(),
@@ -53,14 +53,20 @@ fn asked(workload: &str, service_us: u32) -> Asked {
 }
 
 /// Requests of one more operation: the difference of two runs, so that their common parts cancel.
-fn of_one(workload: &str, service_us: u32, count: &str, from: u32, to: u32) -> Asked {
-    let [a, b] = [from, to].map(|n| asked(&format!("{workload},{count}={n}"), service_us));
+fn requests_of_one_operation(
+    workload: &str,
+    service_us: u32,
+    count: &str,
+    from: u32,
+    to: u32,
+) -> Asked {
+    let [a, b] = [from, to].map(|n| requests_of(&format!("{workload},{count}={n}"), service_us));
     let each = f64::from(to - from);
     [0, 1, 2].map(|i| (b[i] - a[i]) / each)
 }
 
 #[test]
-fn one_sqlite_transaction_asks_what_the_library_did_on_a_running_kernel() {
+fn sqlite_transaction_sends_the_requests_of_the_library_on_a_running_kernel() {
     // Journal mode, kind, changed pages; writes, KiB, flushes, and the commits among them.
     let seen = [
         ("delete", "insert", 3.0, [7.0, 64.0, 4.0], 1.0),
@@ -76,7 +82,7 @@ fn one_sqlite_transaction_asks_what_the_library_did_on_a_running_kernel() {
     for (mode, kind, pages, want, commits) in seen {
         let workload = format!("sqlite:journal={mode},kinds={kind},think=150ms");
         // No leaf splits between these rows, and the last leaf is not adjacent to other pages.
-        let got = of_one(&workload, 200, "transactions", 336, 366);
+        let got = requests_of_one_operation(&workload, 200, "transactions", 336, 366);
         let null: Asked = [1.0, 4.0 * pages, 1.0];
         println!("{mode} {kind}: {got:.2?} | {want:?} | {null:?}");
         right += (0..3)
@@ -96,7 +102,7 @@ fn one_sqlite_transaction_asks_what_the_library_did_on_a_running_kernel() {
 /// Observed: without the cache, an overwrite is one write. O_DSYNC adds a flush. O_SYNC adds the
 /// commit of the file's times: two writes and two flushes.
 #[test]
-fn an_overwrite_past_the_cache_costs_what_its_flags_ask_for() {
+fn uncached_overwrite_costs_the_requests_of_its_open_flags() {
     for (how, want, slack) in [
         ("direct", [1.0, 4.0, 0.0], 0.05),
         ("dsync", [1.0, 4.0, 1.0], 0.05),
@@ -104,7 +110,7 @@ fn an_overwrite_past_the_cache_costs_what_its_flags_ask_for() {
     ] {
         let workload = format!("androbench-io:size=1m,write_size=1m,write={how}");
         // Slow, so that each write falls into another tick of the kernel's clock.
-        let got = of_one(&workload, 6000, "calls", 40, 90);
+        let got = requests_of_one_operation(&workload, 6000, "calls", 40, 90);
         println!("{how}: {got:.2?}, seen {want:?}");
         assert!(
             (got[0] - want[0]).abs() <= slack,

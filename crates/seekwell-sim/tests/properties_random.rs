@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 const HZ: &[u32] = &[100, 250, 300, 1000];
 
 /// Conservation, contiguity, limits.
-fn sound(case: &Case, out: &Outcome) -> Result<(), TestCaseError> {
+fn check_conservation(case: &Case, out: &Outcome) -> Result<(), TestCaseError> {
     prop_assert!(out.left.is_empty(), "left behind: {:?}", out.left);
     let mut bios: BTreeMap<u64, (Op, u64, u64)> = BTreeMap::new();
     for input in case.inputs().expect("a sound case") {
@@ -49,7 +49,7 @@ fn sound(case: &Case, out: &Outcome) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-fn hold(
+fn check_properties(
     name: &str,
     version: &'static str,
     more: impl Fn(&Case, &Outcome) -> Result<(), TestCaseError>,
@@ -67,7 +67,7 @@ fn hold(
     let cases = crate::random::cases(info, version, HZ);
     let result = runner.run(&cases, |case| {
         let out = run(&case, false).map_err(|e| TestCaseError::fail(e.to_string()))?;
-        sound(&case, &out)?;
+        check_conservation(&case, &out)?;
         more(&case, &out)
     });
     match result {
@@ -88,22 +88,22 @@ fn hold(
 }
 
 #[test]
-fn adios() {
+fn adios_properties_hold() {
     for version in ["3.1.9", "3.2.0", "3.0.1", "1.5.5"] {
-        hold("adios", version, |_, _| Ok(()));
+        check_properties("adios", version, |_, _| Ok(()));
     }
 }
 
 /// Section 12, rule 7: while requests are queued, the disk idles at most `antic_expire` jiffies for
 /// each sync request served. Without a reason to wait it never idles.
 #[test]
-fn anticipatory() {
+fn anticipatory_properties_hold() {
     for version in ["2.6.24", "2.6.18"] {
-        hold("anticipatory", version, idles_only_so_long);
+        check_properties("anticipatory", version, check_idle_time_bound);
     }
 }
 
-fn idles_only_so_long(case: &Case, out: &Outcome) -> Result<(), TestCaseError> {
+fn check_idle_time_bound(case: &Case, out: &Outcome) -> Result<(), TestCaseError> {
     let inputs = case.inputs().expect("a sound case");
     let changes = inputs
         .iter()

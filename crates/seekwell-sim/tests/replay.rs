@@ -86,7 +86,7 @@ fn every_scheduler_completes_every_record_in_every_mode() {
 }
 
 #[test]
-fn same_seed_same_bytes_whatever_the_number_of_threads() {
+fn same_seed_gives_same_bytes_on_any_number_of_threads() {
     let bytes = trace(400);
     let names = ["noop", "deadline", "mq-deadline", "kyber"];
     let all = |threads| {
@@ -99,7 +99,7 @@ fn same_seed_same_bytes_whatever_the_number_of_threads() {
 }
 
 #[test]
-fn the_seed_reaches_the_device() {
+fn seed_changes_the_device() {
     let bytes = trace(200);
     let with = |seed| {
         let setup = Setup {
@@ -115,7 +115,7 @@ fn the_seed_reaches_the_device() {
 }
 
 #[test]
-fn an_address_beyond_the_device_is_told_and_can_be_folded() {
+fn address_beyond_the_device_is_rejected_or_folded() {
     let line = "8,0 0 1 0.000000000 1 Q R 900000000000 + 8 [p]\n";
     match run("noop", &mode("timed"), line.as_bytes()) {
         Err(ReplayError::Run(RunError::Beyond { record: 1, .. })) => {}
@@ -135,7 +135,7 @@ fn an_address_beyond_the_device_is_told_and_can_be_folded() {
 }
 
 #[test]
-fn a_closed_loop_keeps_think_times_and_a_slow_device_stretches_it() {
+fn closed_loop_keeps_think_times_and_lasts_longer_on_a_slow_device() {
     let bytes = trace(300);
     let timed = run("deadline", &mode("timed"), &bytes).unwrap();
     let closed = run("deadline", &mode("closed"), &bytes).unwrap();
@@ -156,7 +156,7 @@ fn a_closed_loop_keeps_think_times_and_a_slow_device_stretches_it() {
 }
 
 #[test]
-fn a_lone_flush_and_ids_survive() {
+fn flush_and_process_ids_are_replayed() {
     let text = "8,0 0 1 0.000000000 5 Q FN 0 + 0 [p]\n8,0 0 2 0.001000000 5 Q R 8 + 8 [p]\n";
     let r = run("mq-deadline", &mode("timed"), text.as_bytes()).unwrap();
     assert_eq!((r.read.ios, r.write.ios), (1, 1));
@@ -165,7 +165,7 @@ fn a_lone_flush_and_ids_survive() {
 }
 
 #[test]
-fn a_priority_in_the_trace_reaches_the_scheduler() {
+fn recorded_priority_reaches_the_scheduler() {
     // Two tasks with all their reads at the start; the one with the IDLE class is first.
     let mean = |scheduler: &str, mode_of: &str, idle: &str| {
         let mut text = "t_us,op,sector,sectors,pid,ioprio\n".to_owned();
@@ -188,7 +188,7 @@ fn a_priority_in_the_trace_reaches_the_scheduler() {
 }
 
 #[test]
-fn progress_is_told_and_a_refusal_keeps_what_was_measured() {
+fn progress_is_reported_and_cancellation_keeps_measurements() {
     let (bytes, setup) = (trace(6000), Setup::default());
     let opts = ReplayOptions {
         limit: Some(5000),

@@ -18,14 +18,14 @@ fn rounds(name: &str) -> RoundAgreement {
 }
 
 #[test]
-fn none_issues_as_the_kernel_does() {
+fn none_issues_in_the_kernels_order() {
     let all = rounds("none-6.18").over(|_| true);
     assert_eq!((all.identical, all.rounds), (14, 14), "{:?}", all.differ);
     assert_eq!(all.same, all.positions);
 }
 
 #[test]
-fn mq_deadline_issues_as_the_kernel_does() {
+fn mq_deadline_issues_in_the_kernels_order() {
     let found = rounds("mq-deadline-6.18");
     let gated = found.over(|c| !c.starts_with("timed"));
     assert_eq!(
@@ -52,7 +52,7 @@ fn mq_deadline_issues_as_the_kernel_does() {
 }
 
 #[test]
-fn a_completion_that_the_record_lost_is_put_in_its_place() {
+fn missing_completion_is_inserted_at_its_time() {
     let line = r#"{"case":"lost","elevator":"mq-deadline","hz":250,"device":{"depth":2,"service_us":1000},
         "nomerges":2,"events":[[0,0,"i",0,1,"R",800,8,2,4],[0,0,"i",1,1,"R",1600,8,2,4],
         [0,0,"i",2,1,"R",2400,8,2,4],[0,0,"r"],[1000,0,"c",0],[1010,0,"r"],[2500,0,"r"],[3000,0,"c",2]],
@@ -69,7 +69,7 @@ fn a_completion_that_the_record_lost_is_put_in_its_place() {
 }
 
 #[test]
-fn kyber_issues_and_resizes_as_the_kernel_does() {
+fn kyber_issues_and_resizes_like_the_kernel() {
     let found = rounds("kyber-6.18");
     let alone = found.over(|c| c != "merge");
     assert_eq!(
@@ -87,7 +87,7 @@ fn kyber_issues_and_resizes_as_the_kernel_does() {
 }
 
 #[test]
-fn bfq_issues_as_the_kernel_does() {
+fn bfq_issues_in_the_kernels_order() {
     let found = rounds("bfq-6.18");
     let all = found.over(|_| true);
     assert_eq!((all.identical, all.rounds), (34, 34), "{:?}", all.differ);

@@ -98,7 +98,7 @@ fn table(elevator: &str) -> (&'static str, &'static [&'static Rule]) {
 }
 
 #[test]
-fn each_rule_decides_something_in_a_case() {
+fn each_rule_decides_something_in_some_case() {
     let mut seen: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     let folders = ["../../cases", "tests/decisions", "tests/decisions/mq"];
     for file in folders.into_iter().flat_map(files) {

@@ -11,7 +11,7 @@ use suite::{HEADER, bursts, run};
 mod suite;
 
 #[test]
-fn the_trace_that_hung_every_hard_disk() {
+fn trace_with_a_gap_of_months_ends_on_a_hard_disk() {
     let text = "t_ns,op,sector,sectors\n0,R,400,8\n10000000000000000,W,800,8\n";
     let r = run("hdd:hitachi-7k200", "noop", "timed", text).expect("it ends");
     assert_eq!((r.read.ios, r.write.ios), (1, 1));
@@ -20,7 +20,7 @@ fn the_trace_that_hung_every_hard_disk() {
 }
 
 #[test]
-fn every_kind_of_device_bears_them() {
+fn every_kind_of_device_handles_extreme_times() {
     let text = bursts(&[
         0,
         1 << 53,
@@ -39,7 +39,7 @@ fn every_kind_of_device_bears_them() {
 
 /// The clock of a trace that counts from 1970 starts at its first record.
 #[test]
-fn a_trace_that_counts_from_1970_is_the_trace_that_counts_from_0() {
+fn trace_with_unix_times_replays_like_one_from_0() {
     let hours = 3_600_000_000_000;
     let at = |base: u64| bursts(&[base, base + hours]);
     for scheduler in ["cfq", "bfq", "kyber"] {
@@ -52,7 +52,7 @@ fn a_trace_that_counts_from_1970_is_the_trace_that_counts_from_0() {
 }
 
 #[test]
-fn a_time_beyond_the_last_is_refused_with_its_record() {
+fn time_beyond_the_maximum_is_rejected_with_its_record() {
     let text = format!(
         "{HEADER}0,R,0,8,1\n5,R,8,8,1\n{},R,16,8,1\n",
         TIME_MAX_NS + 1
@@ -70,7 +70,7 @@ fn a_time_beyond_the_last_is_refused_with_its_record() {
 }
 
 #[test]
-fn a_length_that_no_kernel_sends_is_refused_with_its_record() {
+fn impossible_request_length_is_rejected_with_its_record() {
     let text = format!("{HEADER}0,R,0,8,1\n5,R,8,8388608,1\n");
     let e = run("hdd:hitachi-7k200", "noop", "timed", &text).expect_err("too long");
     let e = e.to_string();

@@ -257,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_constant_knows_a_scheduler_and_each_has_an_origin() {
+    fn constants_name_no_scheduler_and_have_an_origin() {
         let schedulers = [
             "cfq",
             "deadline",
@@ -338,7 +338,7 @@ mod tests {
         "DEVICE_DIRECT",
     ];
 
-    fn strangers(text: &str) -> Vec<String> {
+    fn constants_outside_the_table(text: &str) -> Vec<String> {
         let flags = text
             .find("mod flag {")
             .map_or(0..0, |at| at..at + text[at..].find("\n}").unwrap_or(0));
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_no_constants_of_a_kernel_elsewhere() {
+    fn kernel_constants_are_only_in_the_table() {
         let mut all = Vec::new();
         let src = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
         sources(&src, &mut all);
@@ -366,20 +366,20 @@ mod tests {
                 .next()
                 .unwrap_or_default();
             assert_eq!(
-                strangers(code),
+                constants_outside_the_table(code),
                 Vec::<String>::new(),
                 "{name}: belongs into the table"
             );
         }
         // This test must find such numbers.
         assert_eq!(
-            strangers("    const WAIT_NS: u64 = 5;\nconst GROUP: u32 = 1;"),
+            constants_outside_the_table("    const WAIT_NS: u64 = 5;\nconst GROUP: u32 = 1;"),
             ["WAIT_NS"]
         );
     }
 
     #[test]
-    fn kernels_differ_where_they_did() {
+    fn constants_follow_the_kernel_version() {
         let of = |e| Constants::for_era(e);
         assert_eq!(of(Era::K2_6_18).dirty_limit_percent, 40);
         assert_eq!(of(Era::K2_6_24).dirty_limit_percent, 10);

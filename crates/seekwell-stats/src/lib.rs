@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_median_of_an_even_number_lies_between_the_middle_two() {
+    fn median_of_an_even_count_is_the_mean_of_the_middle_two() {
         assert_eq!(median(&[]), None);
         assert_eq!(median(&[3.0]), Some(3.0));
         assert_eq!(median(&[9.0, 1.0]), Some(5.0));
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_are_those_of_r_and_numpy() {
+    fn quantiles_equal_those_of_r_and_numpy() {
         let v = [4.0, 1.0, 3.0, 2.0];
         assert_eq!(quantile(&v, 0.0), Some(1.0));
         assert_eq!(quantile(&v, 1.0), Some(4.0));
@@ -167,7 +167,7 @@ mod tests {
 
     /// The expected values are from scipy.stats.t.interval(0.95, n - 1, scale=scipy.stats.sem(v)).
     #[test]
-    fn intervals_of_few_values_are_students() {
+    fn intervals_of_few_values_use_student_t() {
         assert_eq!(half_width(&[1.0]), None);
         near(half_width(&[1.0, 3.0]), 12.706_204_736_174_698);
         near(half_width(&[1.0, 2.0, 3.0]), 2.484_137_711_750_33);
@@ -178,7 +178,7 @@ mod tests {
     /// The expected order statistics are those of the tables of the sign test. From 6 values on
     /// they are the first from each end, from 9 the second, for 20 the sixth, and for 100 the 40th.
     #[test]
-    fn the_interval_of_a_median_is_exact() {
+    fn interval_of_a_median_is_exact() {
         let of = |n: u32| {
             let v: Vec<f64> = (1..=n).map(f64::from).collect();
             median_interval(&v)
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn ties_share_their_ranks() {
+    fn ties_share_their_mean_rank() {
         assert_eq!(midranks(&[5.0, 5.0]), [1.5, 1.5]);
         assert_eq!(midranks(&[3.0, 1.0, 3.0, 9.0]), [2.5, 1.0, 2.5, 4.0]);
     }

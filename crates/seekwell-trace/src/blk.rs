@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn rwbs_words_of_real_traces() {
+    fn rwbs_fields_of_real_traces_are_parsed() {
         assert_eq!(parse("R"), (Some(Op::Read), Flags::empty()));
         assert_eq!(parse("RAM"), (Some(Op::Read), Flags::RAHEAD | Flags::META));
         let all = Flags::PREFLUSH | Flags::FUA | Flags::SYNC | Flags::META;
@@ -195,14 +195,14 @@ mod tests {
     }
 
     #[test]
-    fn unknown_letters_are_harmless() {
+    fn unknown_rwbs_letters_are_ignored() {
         assert_eq!(parse("WZUS"), (Some(Op::Write), Flags::SYNC));
         assert_eq!(parse("?z1"), (None, Flags::empty()));
         assert_eq!(parse(""), (None, Flags::empty()));
     }
 
     #[test]
-    fn numbers_and_letters_agree() {
+    fn action_numbers_and_letters_agree() {
         for &(n, a) in NUMBERS {
             assert_eq!(action_of_number(n), Some(a));
             assert_eq!(

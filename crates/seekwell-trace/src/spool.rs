@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn every_reader_gets_all_of_it() {
+    fn every_reader_gets_the_whole_stream() {
         let bytes: Vec<u8> = (0..1_000_000u32).flat_map(u32::to_le_bytes).collect();
         let spool = spool(1 << 30, io::Cursor::new(bytes.clone()));
         let (mut a, mut b) = (spool.reader(), spool.reader());
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_read_it_at_once() {
+    fn threads_read_the_spool_concurrently() {
         let bytes: Vec<u8> = (0..200_000u32).flat_map(u32::to_be_bytes).collect();
         let spool = spool(1 << 30, io::Cursor::new(bytes.clone()));
         std::thread::scope(|scope| {
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_stream_is_read_as_far_as_asked_and_no_farther_than_allowed() {
+    fn endless_stream_is_read_on_demand_up_to_the_limit() {
         let spool = spool(1 << 20, io::repeat(b'x'));
         let mut few = [0; 10];
         spool.reader().read_exact(&mut few).expect("bytes");

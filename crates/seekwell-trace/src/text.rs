@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_refuse_what_is_not_one() {
+    fn invalid_numbers_are_rejected() {
         assert_eq!(number(b"18446744073709551615"), Some(u64::MAX));
         for bad in [
             &b""[..],
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn seconds_to_the_nanosecond() {
+    fn seconds_are_parsed_to_the_nanosecond() {
         assert_eq!(seconds_ns(b"1.5"), Some(1_500_000_000));
         assert_eq!(seconds_ns(b"0.000000001"), Some(1));
         for bad in [&b"1"[..], b"1.", b".5", b"1.0000000001", b"99999999999.0"] {
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn decimals_of_any_unit_are_exact() {
+    fn decimals_in_any_unit_are_exact() {
         const US: u64 = 1_000;
         assert_eq!(decimal_ns(b"12", US), Some(12_000));
         assert_eq!(decimal_ns(b"12.5", US), Some(12_500));

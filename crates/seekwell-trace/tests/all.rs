@@ -4,6 +4,7 @@ mod btt;
 mod collections;
 mod common;
 mod dialects;
+mod event_files;
 mod events;
 mod fuzz_short;
 mod parquet;

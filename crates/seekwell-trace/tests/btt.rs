@@ -46,7 +46,7 @@ fn line<'a>(text: &'a str, heading: &str, begins: &str) -> Option<Vec<&'a str>> 
 }
 
 /// Compares all phases, merges and distances with btt's. Returns the number of figures.
-fn agree(s: &Survey, text: &str) -> usize {
+fn assert_equal_to_btt(s: &Survey, text: &str) -> usize {
     let mut figures = 0;
     for name in ["Q2Q", "Q2G", "G2I", "Q2M", "I2D", "M2D", "D2C", "Q2C"] {
         let own = s.phases.iter().find(|p| p.name == name);
@@ -278,7 +278,7 @@ fn written(events: &[Event]) -> Vec<u8> {
 }
 
 #[test]
-fn the_figures_are_btts() {
+fn survey_figures_equal_those_of_btt() {
     let folder = Folder::new();
     let (mut figures, mut events_read) = (0, 0);
     for seed in 0..6 {
@@ -290,7 +290,7 @@ fn the_figures_are_btts() {
             println!("not held against btt: it is not installed (Debian: blktrace)");
             return;
         };
-        figures += agree(&surveyed(&path), &text);
+        figures += assert_equal_to_btt(&surveyed(&path), &text);
     }
     println!("{figures} figures of {events_read} events are btt's");
     assert!(figures > 200, "{figures}");
@@ -298,7 +298,7 @@ fn the_figures_are_btts() {
 
 /// A trace of a real kernel: jbd2, merges, flushes, writes of several sizes on a loop device.
 #[test]
-fn the_figures_of_a_kernels_own_trace_are_btts() {
+fn survey_figures_of_a_real_kernel_trace_equal_those_of_btt() {
     let text = include_bytes!("data/ftrace-6.18.txt");
     let options = ReadOptions {
         keep_events: true,
@@ -334,7 +334,7 @@ fn the_figures_of_a_kernels_own_trace_are_btts() {
         println!("not held against btt: it is not installed (Debian: blktrace)");
         return;
     };
-    let figures = agree(&surveyed(&path), &text);
+    let figures = assert_equal_to_btt(&surveyed(&path), &text);
     println!(
         "{figures} figures of {} events of a 6.18 kernel are btt's",
         all.len()

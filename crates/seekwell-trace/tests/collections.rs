@@ -83,7 +83,7 @@ fn alibaba_times_are_microseconds() {
 }
 
 #[test]
-fn tencent_times_are_seconds_and_its_lengths_sectors() {
+fn tencent_times_are_seconds_and_lengths_are_sectors() {
     let mut r = reader(&sample("tencent"), None, &of_volume("1283")).unwrap();
     assert_eq!(r.format().name, "tencent");
     let got: Vec<_> = r.by_ref().map(|r| at(&r.unwrap())).collect();
@@ -142,7 +142,7 @@ fn broken_lines_name_the_field() {
 }
 
 #[test]
-fn several_volumes_are_refused_until_one_is_chosen() {
+fn several_volumes_are_rejected_until_one_is_selected() {
     let folder = Folder::new();
     for (format, list, chosen) in [
         (
@@ -206,7 +206,7 @@ fn disks_are_named_by_host_and_number() {
 }
 
 #[test]
-fn what_was_asked_for_and_is_not_there_is_named() {
+fn missing_device_or_process_is_reported_with_the_existing_ones() {
     let csv = "t_ns,op,sector,sectors,pid,device\n0,R,0,8,7,8:0\n5,R,8,8,9,8:16\n9,R,16,8,9,8:16\n";
     let with = |f: &dyn Fn(&mut ReadOptions)| {
         let mut o = ReadOptions::default();
@@ -237,7 +237,7 @@ fn what_was_asked_for_and_is_not_there_is_named() {
 }
 
 #[test]
-fn a_window_and_processes_are_taken_out() {
+fn window_and_process_filters_select_records() {
     let mut csv = "t_us,op,sector,n,pid,t_complete\n".to_owned();
     for i in 0..100u64 {
         csv += &format!(
@@ -265,7 +265,7 @@ fn a_window_and_processes_are_taken_out() {
 }
 
 #[test]
-fn a_tar_file_is_told_how_to_open() {
+fn tar_file_is_rejected_with_a_remedy() {
     let mut tar = vec![0u8; 1024];
     tar[257..262].copy_from_slice(b"ustar");
     let e = error_of(&crate::common::gzip(&tar), None, &ReadOptions::default());
@@ -273,7 +273,7 @@ fn a_tar_file_is_told_how_to_open() {
 }
 
 #[test]
-fn a_missing_cpu_is_told() {
+fn missing_cpu_file_is_reported() {
     let folder = Folder::new();
     let trace = crate::common::written(
         find_format("blktrace").unwrap(),

@@ -13,7 +13,7 @@ fn plain(t_ns: u64, op: Op, sector: u64, n: u32) -> Record {
 }
 
 #[test]
-fn every_spelling_says_the_same() {
+fn every_csv_dialect_gives_the_same_records() {
     let want = [
         plain(0, Op::Read, 8, 16),
         plain(1_500_000, Op::Write, 80, 8),
@@ -41,7 +41,7 @@ fn every_spelling_says_the_same() {
 }
 
 #[test]
-fn letters_carry_their_flags() {
+fn operation_letters_set_their_flags() {
     let text = "t_us,op,sector,n\n0,S,0,8\n1,N,8,8\n2,P,16,8\n3,M,24,8\n4,A,32,8\n5,F,0,0\n6,D,0,8\n\
                 7,Z,0,8\n8,trim,0,8\n9,sync,0,0\n";
     let got: Vec<_> = read(text.as_bytes())
@@ -67,7 +67,7 @@ fn letters_carry_their_flags() {
 }
 
 #[test]
-fn bytes_are_widened_to_sectors_and_that_is_told() {
+fn unaligned_byte_ranges_are_widened_to_sectors_and_reported() {
     let mut r = reader(
         b"t_us,op,offset,bytes\n0,R,100,1000\n1,R,0,0\n2,R,512,1\n",
         None,
@@ -92,7 +92,7 @@ fn bytes_are_widened_to_sectors_and_that_is_told() {
 }
 
 #[test]
-fn controls_are_passed_over_and_counted() {
+fn control_rows_are_skipped_and_counted() {
     let text = "0,1,7,R,0,8\n5,x,7\n9,t,fifo_batch,1\n10,2,7,R,8,8\n";
     let mut r = reader(text.as_bytes(), None, &ReadOptions::default()).unwrap();
     assert_eq!(r.by_ref().map(Result::unwrap).count(), 2);
@@ -104,7 +104,7 @@ fn controls_are_passed_over_and_counted() {
 }
 
 #[test]
-fn headers_are_helped() {
+fn invalid_headers_are_rejected_with_a_suggestion() {
     let csv = find_format("csv").ok();
     for (text, says) in [
         (
@@ -136,7 +136,7 @@ fn headers_are_helped() {
 }
 
 #[test]
-fn names_of_files_tell_formats() {
+fn format_is_recognised_by_file_name() {
     let of = |name: &str| format_of_name(name.as_ref()).map(|f| f.name);
     assert_eq!(of("a/b.csv"), Some("csv"));
     assert_eq!(of("b.csv.zst"), Some("csv"));
@@ -189,7 +189,7 @@ proptest! {
 
     /// A format keeps what it declares, and other losses are reported.
     #[test]
-    fn losses_are_what_is_lost(records in records()) {
+    fn reported_losses_are_the_actual_ones(records in records()) {
         for f in formats().iter().filter(|f| f.create.is_some()) {
             let back = read(&written(f, &records));
             prop_assert_eq!(back.len(), records.len());
@@ -212,7 +212,7 @@ proptest! {
 }
 
 #[test]
-fn a_loss_is_told_with_its_count() {
+fn losses_are_reported_with_their_count() {
     let r = Record {
         task: Some(TaskId(1)),
         complete_ns: Some(5000),
@@ -235,7 +235,7 @@ fn a_loss_is_told_with_its_count() {
 }
 
 #[test]
-fn several_traces_run_by_their_own_clocks() {
+fn merged_traces_keep_their_own_clocks() {
     let a = "100.0,0.001,R,1,0,512\n101.5,0.001,R,1,512,512\n";
     let b = "101.0,0.001,W,2,0,512\n103.0,0.001,W,2,512,512\n";
     let open = |text: &str| {

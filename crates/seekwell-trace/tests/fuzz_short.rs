@@ -101,14 +101,14 @@ fn rounds(format: Format, n: u32) {
 }
 
 #[test]
-fn mutated_traces_of_every_format() {
+fn mutated_traces_of_every_format_are_read_or_rejected() {
     for f in formats() {
         rounds(f, 400);
     }
 }
 
 #[test]
-fn noise_as_every_format() {
+fn random_bytes_are_read_or_rejected_in_every_format() {
     let mut rng = rng::stream(1, "noise");
     for _ in 0..100 {
         let mut bytes = vec![0; rng.random_range(0..2000)];

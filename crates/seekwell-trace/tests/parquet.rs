@@ -13,7 +13,7 @@ const LZ4: &[u8] = include_bytes!("data/parquet/lz4.parquet");
 const BROTLI: &[u8] = include_bytes!("data/parquet/brotli.parquet");
 
 #[test]
-fn columns_are_read_however_they_are_packed() {
+fn columns_are_read_with_any_supported_compression() {
     let plain = read(PLAIN);
     // A request every 125.5 us, every third a write, from sector 4096 on.
     assert_eq!(plain.len(), 64);
@@ -34,7 +34,7 @@ fn columns_are_read_however_they_are_packed() {
 }
 
 #[test]
-fn what_is_packed_otherwise_is_told_what_is_read() {
+fn unsupported_compression_is_rejected_with_a_remedy() {
     let e = error_of(BROTLI, None, &ReadOptions::default());
     assert_eq!(e.kind(), ErrorKind::Broken);
     let said = e.to_string();
@@ -44,7 +44,7 @@ fn what_is_packed_otherwise_is_told_what_is_read() {
 }
 
 #[test]
-fn a_column_of_negative_bytes_is_an_error() {
+fn negative_column_size_is_rejected() {
     // Found by a fuzzer: the size of the first column's bytes, which the table of contents stores
     // as a number whose last bit is its sign.
     let contents = u32::from_le_bytes(SNAPPY[SNAPPY.len() - 8..][..4].try_into().unwrap()) as usize;
@@ -62,7 +62,7 @@ fn a_column_of_negative_bytes_is_an_error() {
 }
 
 #[test]
-fn damage_is_an_error_or_another_number_never_more_records() {
+fn damaged_file_is_rejected_or_gives_no_more_records() {
     for packed in [PLAIN, SNAPPY, GZIP, LZ4] {
         let mut refused = 0;
         for at in (4..packed.len()).step_by(5) {

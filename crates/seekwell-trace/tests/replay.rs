@@ -13,7 +13,7 @@ fn n(n: u32) -> NonZeroU32 {
 }
 
 #[test]
-fn modes_are_read_and_printed() {
+fn replay_modes_are_parsed_and_printed() {
     for (text, mode) in ReplayMode::EXAMPLES {
         assert_eq!(text.parse::<ReplayMode>().unwrap(), mode);
         assert_eq!(mode.to_string(), text);
@@ -37,7 +37,7 @@ fn modes_are_read_and_printed() {
 }
 
 #[test]
-fn scaling_saturates() {
+fn scaled_times_saturate() {
     let r = Record::new(u64::MAX, Op::Read, 0, 8);
     assert_eq!(
         ReplayMode::Scaled(Factor::new(n(u32::MAX), n(1))).due_ns(&r),
@@ -48,7 +48,7 @@ fn scaling_saturates() {
 }
 
 #[test]
-fn the_closed_loop_needs_pids_and_completions() {
+fn closed_loop_requires_pids_and_completions() {
     for f in formats() {
         let result = ReplayMode::ClosedLoop.check(f, "trace");
         let lacks = match (f.carries.pids == Has::No, f.carries.completions == Has::No) {
@@ -115,7 +115,7 @@ fn facts(records: &[Record]) -> Vec<(Option<u64>, u64, u64)> {
 }
 
 #[test]
-fn a_process_waits_for_what_it_saw_complete() {
+fn process_waits_for_its_last_seen_completion() {
     let got = facts(&[
         record(0, 1, 100),
         // Before any completion: at its own time.
@@ -145,7 +145,7 @@ fn a_process_waits_for_what_it_saw_complete() {
 }
 
 #[test]
-fn what_never_completed_is_never_waited_for() {
+fn request_without_completion_is_never_awaited() {
     let mut lost = record(0, 1, 0);
     lost.complete_ns = None;
     let got = facts(&[lost, record(10, 1, 20), record(50, 1, 60)]);
@@ -153,7 +153,7 @@ fn what_never_completed_is_never_waited_for() {
 }
 
 #[test]
-fn a_record_without_pid_ends_the_loop() {
+fn record_without_pid_ends_the_closed_loop() {
     let all = [
         record(0, 1, 5),
         Record::new(10, Op::Read, 0, 8),
@@ -168,7 +168,7 @@ fn a_record_without_pid_ends_the_loop() {
 
 /// On a device of the same speed, the closed loop reproduces the recorded times exactly.
 #[test]
-fn replayed_on_the_same_device_nothing_changes() {
+fn closed_loop_on_the_same_device_reproduces_the_recorded_times() {
     let mut x = 7u64;
     let mut rand = move |n: u64| {
         x = x
@@ -209,7 +209,7 @@ fn replayed_on_the_same_device_nothing_changes() {
 
 /// More processes than are remembered: late ones count as new, and nothing else changes.
 #[test]
-fn processes_without_number() {
+fn number_of_remembered_processes_is_bounded() {
     let all = (0..200_000u64).map(|i| Ok(record(i * 10, (i % 150_000) as u32, i * 10 + 5)));
     let mut after = 0;
     for s in ClosedLoop::new(all, "t".to_string()).unwrap() {

@@ -32,7 +32,7 @@ fn tolerant() -> ReadOptions {
 }
 
 #[test]
-fn empty_files() {
+fn empty_files_are_rejected() {
     for bytes in [vec![], zstd(b""), gzip(b"")] {
         for format in std::iter::once(None).chain(formats().iter().map(Some)) {
             let e = error_of(&bytes, format, &default());
@@ -42,7 +42,7 @@ fn empty_files() {
 }
 
 #[test]
-fn what_nobody_recognises_lists_the_formats() {
+fn unrecognised_file_is_rejected_with_the_list_of_formats() {
     let e = error_of(b"once upon a time\n", None, &default());
     assert_eq!(e.kind(), ErrorKind::UnknownFormat);
     let text = e.to_string();
@@ -56,7 +56,7 @@ fn what_nobody_recognises_lists_the_formats() {
 }
 
 #[test]
-fn every_format_refuses_every_other() {
+fn every_format_rejects_files_of_every_other() {
     for f in formats() {
         let bytes = written(f, &some_records(20));
         for other in formats().iter().filter(|o| o.name != f.name) {
@@ -67,7 +67,7 @@ fn every_format_refuses_every_other() {
 }
 
 #[test]
-fn other_compressors_are_named() {
+fn unsupported_compressors_are_named() {
     let e = error_of(b"\xfd7zXZ\0\0\x04", None, &default());
     assert_eq!(e.kind(), ErrorKind::Unsupported);
     assert!(e.to_string().contains("xz -d"), "{e}");
@@ -75,7 +75,7 @@ fn other_compressors_are_named() {
 
 /// Cut at every byte: whole records are read, then the cut is an error, or a warning if allowed.
 #[test]
-fn truncated_at_every_byte() {
+fn trace_cut_at_any_byte_gives_whole_records_then_an_error() {
     let records = some_records(3);
     for f in formats() {
         let bytes = written(f, &records);
@@ -119,7 +119,7 @@ fn truncated_at_every_byte() {
 }
 
 #[test]
-fn truncated_compression() {
+fn truncated_compressed_file_is_reported() {
     let mut records = some_records(50_000);
     for (i, r) in records.iter_mut().enumerate() {
         r.sector.0 = (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
@@ -138,7 +138,7 @@ fn truncated_compression() {
 }
 
 #[test]
-fn damaged_compression() {
+fn damaged_compressed_file_is_reported() {
     let plain = written(find_format("vscsi").unwrap(), &some_records(5000));
     for mut packed in [zstd(&plain), gzip(&plain)] {
         let n = packed.len();
@@ -152,7 +152,7 @@ fn damaged_compression() {
 
 /// 300 MiB of one repeated vscsi record, compressed to a few KiB.
 #[test]
-fn decompression_bombs() {
+fn decompression_bomb_is_rejected() {
     let one = written(find_format("vscsi").unwrap(), &some_records(1));
     let endless = Repeat {
         block: one.repeat(32 << 10),
@@ -206,7 +206,7 @@ impl Read for Repeat {
 }
 
 #[test]
-fn endless_lines() {
+fn endless_line_is_rejected() {
     let head = b"  8,0    0        1     0.000000000    42  Q  WS 100 + 8 [a]\n";
     let bytes = [&head[..], &b"x".repeat(1 << 20)].concat();
     let e = error_of(&bytes, None, &default());
@@ -284,7 +284,7 @@ fn broken_lines_name_line_field_and_remedy() {
 }
 
 #[test]
-fn values_out_of_range() {
+fn values_out_of_range_are_rejected() {
     let far = |sector: u64| {
         let r = [
             Record::new(0, Op::Read, 0, 8),
@@ -312,7 +312,7 @@ fn values_out_of_range() {
 }
 
 #[test]
-fn nothing_to_move_is_skipped_and_counted() {
+fn requests_of_length_zero_are_skipped_and_counted() {
     let log = "fio version 2 iolog\nf add\nf read 0 0\nf write 0 512\nf sync 0 0\nf trim 5 0\n";
     let mut r = reader(log.as_bytes(), None, &default()).unwrap();
     let ops: Vec<_> = r.by_ref().map(|r| r.unwrap().op).collect();
@@ -326,7 +326,7 @@ fn nothing_to_move_is_skipped_and_counted() {
 }
 
 #[test]
-fn times_out_of_order_are_raised_and_counted() {
+fn unordered_times_are_raised_and_counted() {
     let csv = "t_ns,op,sector,sectors,t_complete\n50,R,0,8,60\n40,R,8,8,45\n90,R,16,8,80\n";
     let mut r = reader(csv.as_bytes(), None, &default()).unwrap();
     let got: Vec<_> = r.by_ref().map(Result::unwrap).collect();
@@ -360,7 +360,7 @@ fn foreign_scsi_commands_are_skipped() {
 }
 
 #[test]
-fn vscsi_version_2_completes_only_if_the_unit_is_named() {
+fn vscsi_version_2_has_completions_only_if_the_unit_is_given() {
     let mut bytes = Vec::new();
     for i in 0..3u64 {
         bytes.extend_from_slice(&0x28u16.to_le_bytes());
@@ -394,7 +394,7 @@ const TWO_FILES: &str = "fio version 2 iolog\n/a add\n/b add\n/a open\n/b open\n
                          /b write 5000 512\n/a close\n";
 
 #[test]
-fn several_files_lie_one_behind_the_other() {
+fn several_iolog_files_are_placed_one_after_another() {
     let folder = crate::common::Folder::new();
     for packed in [TWO_FILES.as_bytes().to_vec(), zstd(TWO_FILES.as_bytes())] {
         let path = folder.file("two.iolog", &packed);
@@ -419,7 +419,7 @@ fn several_files_lie_one_behind_the_other() {
 }
 
 #[test]
-fn several_files_through_a_pipe_get_equal_spans() {
+fn several_iolog_files_from_a_pipe_get_equal_ranges() {
     let options = ReadOptions {
         iolog_span_sectors: 10_000,
         ..default()
@@ -445,7 +445,7 @@ fn several_files_through_a_pipe_get_equal_spans() {
 }
 
 #[test]
-fn one_file_needs_no_second_look() {
+fn single_iolog_file_is_read_in_one_pass() {
     let log = "fio version 3 iolog\n7 f add\n10 f open\n20 f read 512 512\n30 f datasync 0 0\n";
     let mut r = reader(log.as_bytes(), None, &default()).unwrap();
     let got: Vec<_> = r.by_ref().map(Result::unwrap).collect();
@@ -473,7 +473,7 @@ fn one_file_needs_no_second_look() {
 }
 
 #[test]
-fn names_without_number() {
+fn number_of_file_names_is_bounded() {
     let mut log = "fio version 2 iolog\n".to_string();
     for i in 0..100 {
         log += &format!("file{i} add\n");
@@ -494,7 +494,7 @@ fn names_without_number() {
 }
 
 #[test]
-fn writers_refuse_what_they_cannot_say() {
+fn writers_reject_values_that_the_format_cannot_express() {
     let huge = Record::new(0, Op::Discard, 0, u32::MAX);
     for name in ["vscsi", "blktrace"] {
         let create = find_format(name).unwrap().create.unwrap();
@@ -525,7 +525,7 @@ fn writers_refuse_what_they_cannot_say() {
 
 /// A reader that fails reports it once, after the records before the failure.
 #[test]
-fn a_failing_disk() {
+fn read_error_is_reported_once_after_the_good_records() {
     struct Fails(Cursor<Vec<u8>>);
     impl Read for Fails {
         fn read(&mut self, buf: &mut [u8]) -> std::io::Result<usize> {
@@ -554,7 +554,7 @@ fn a_failing_disk() {
 
 /// Headers that claim windows or contents of gigabytes: no memory is allocated for them.
 #[test]
-fn compressed_headers_that_claim_too_much() {
+fn compressed_headers_with_huge_sizes_are_rejected() {
     let ten_gb = 10_000_000_000u64.to_le_bytes();
     let window = [&b"\x28\xb5\x2f\xfd\x00\xa8"[..], b"\x09\x00\x00x"].concat();
     let content = [&b"\x28\xb5\x2f\xfd\xe0"[..], &ten_gb, b"\x09\x00\x00x"].concat();

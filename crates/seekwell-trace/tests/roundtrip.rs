@@ -96,17 +96,17 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn csv_loses_nothing(records in records()) {
+    fn csv_survives_a_round_trip(records in records()) {
         prop_assert_eq!(read(&written(format("csv"), &records)), records);
     }
 
     #[test]
-    fn parquet_loses_nothing(records in records()) {
+    fn parquet_survives_a_round_trip(records in records()) {
         prop_assert_eq!(read(&written(format("parquet"), &records)), records);
     }
 
     #[test]
-    fn blktrace_in_both_byte_orders(records in records()) {
+    fn blktrace_survives_a_round_trip_in_both_byte_orders(records in records()) {
         let want: Vec<_> = records.iter().map(|r| as_block_trace(r, BINARY_FLAGS)).collect();
         let bytes = written(format("blktrace"), &records);
         prop_assert_eq!(&read(&bytes), &want);
@@ -114,27 +114,27 @@ proptest! {
     }
 
     #[test]
-    fn blkparse_text(records in records()) {
+    fn blkparse_survives_a_round_trip(records in records()) {
         let flags = BINARY_FLAGS | Flags::BARRIER;
         let want: Vec<_> = records.iter().map(|r| as_block_trace(r, flags)).collect();
         prop_assert_eq!(read(&written(format("blkparse"), &records)), want);
     }
 
     #[test]
-    fn vscsi(records in records()) {
+    fn vscsi_survives_a_round_trip(records in records()) {
         let want: Vec<_> = records.iter().map(|r| bare(r, r.op, 1000)).collect();
         prop_assert_eq!(read(&written(format("vscsi"), &records)), want);
     }
 
     #[test]
-    fn iolog_v3(records in records()) {
+    fn iolog_v3_survives_a_round_trip(records in records()) {
         let op = |op| if op == Op::WriteZeroes { Op::Write } else { op };
         let want: Vec<_> = records.iter().map(|r| bare(r, op(r.op), 1000)).collect();
         prop_assert_eq!(read(&written(format("fio-iolog-v3"), &records)), want);
     }
 
     #[test]
-    fn iolog_v2_is_never_off_by_100_us(records in records()) {
+    fn iolog_v2_round_trip_error_stays_below_101_us(records in records()) {
         let back = read(&written(format("fio-iolog-v2"), &records));
         prop_assert_eq!(back.len(), records.len());
         for (b, r) in back.iter().zip(&records) {
@@ -144,7 +144,7 @@ proptest! {
     }
 
     #[test]
-    fn compression_and_detection_change_nothing(records in records()) {
+    fn compression_and_detection_do_not_change_records(records in records()) {
         for f in formats() {
             let plain = written(f, &records);
             let want = read(&plain);
@@ -158,7 +158,7 @@ proptest! {
 
     /// The issue stream has the same requests, in order of issue.
     #[test]
-    fn issue_stream(records in records()) {
+    fn issue_stream_has_the_same_requests_in_issue_order(records in records()) {
         let options = ReadOptions { stream: Stream::Issue, ..ReadOptions::default() };
         let bytes = written(format("blktrace"), &records);
         let got: Vec<_> = reader(&bytes, None, &options).unwrap().collect::<Result<_, _>>().unwrap();
@@ -175,7 +175,7 @@ proptest! {
 }
 
 #[test]
-fn one_device_of_several() {
+fn one_of_several_devices_is_selected() {
     let mut all = Vec::new();
     for i in 0..10u64 {
         let device = device_number(8, 16 * (i as u32 % 2));
@@ -199,7 +199,7 @@ fn one_device_of_several() {
 }
 
 #[test]
-fn process_names_travel() {
+fn process_names_survive_a_round_trip() {
     let r = Record {
         task: Some(TaskId(7)),
         ..Record::new(0, Op::Read, 0, 8)
@@ -219,7 +219,7 @@ fn process_names_travel() {
 }
 
 #[test]
-fn files_are_compressed_by_their_name() {
+fn files_are_compressed_according_to_their_name() {
     let folder = crate::common::Folder::new();
     let records: Vec<_> = (0..1000)
         .map(|i| Record::new(i * 1000, Op::Read, i * 8, 8))

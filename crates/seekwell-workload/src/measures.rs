@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_and_deviations_are_of_the_span_in_which_an_operation_was_done() {
+    fn rates_and_deviations_cover_the_active_span_of_an_operation() {
         let mut m = Measures::default();
         let main = m.begin("main", Instant::START);
         // The clock starts at 2.5 s. There are 3 operations in seconds 3 and 5, 6 operations in

@@ -479,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_then_profile_then_what_is_given() {
+    fn given_values_override_the_profile_and_the_profile_the_defaults() {
         let p = with(&[]).expect("defaults");
         assert_eq!((p.int("files"), p.int("size")), (100, 1 << 20));
         assert_eq!(p.time("pause"), Nanos::from_ms(5));
@@ -526,7 +526,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_do_not_fit_are_refused_not_wrapped() {
+    fn numbers_out_of_range_are_rejected_and_not_wrapped() {
         assert_eq!(parse_bytes("99999999999t"), None);
         assert_eq!(parse_bytes(""), None);
         assert_eq!(parse_bytes("."), None);

@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_other_places_find_theirs() {
+    fn alternative_workload_names_get_a_suggestion() {
         for (typed, meant) in [
             ("androbench", "`androbench-io`"),
             ("fsmark", "`fs-mark`"),

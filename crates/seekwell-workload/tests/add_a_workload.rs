@@ -30,7 +30,7 @@ pub mod testing {
 }
 
 #[test]
-fn its_rate_counts_durable_records() {
+fn example_workload_rate_counts_durable_records() {
     let given = [("records", "20"), ("group", "20")];
     let few = testing::Trial::run("append-log", &given).metric();
     let given = [("records", "20"), ("group", "1")];
@@ -40,7 +40,7 @@ fn its_rate_counts_durable_records() {
 }
 
 #[test]
-fn the_page_quotes_this_file() {
+fn page_quotes_the_example_workload() {
     let page = include_str!("../../../docs/add-a-workload.md");
     let code = include_str!("add/append_log.rs");
     let blocks = page.split("```rust\n").skip(1);

@@ -77,7 +77,7 @@ fn short(name: &str) -> &'static [(&'static str, &'static str)] {
 }
 
 #[test]
-fn all_are_documented_and_their_defaults_and_profiles_fit() {
+fn every_workload_is_documented_with_valid_defaults_and_profiles() {
     assert!(workloads().len() >= 19);
     for w in workloads() {
         for (what, text) in [
@@ -106,7 +106,7 @@ fn all_are_documented_and_their_defaults_and_profiles_fit() {
 }
 
 #[test]
-fn runs_leave_a_metric_marks_and_no_file() {
+fn every_run_gives_a_metric_and_marks_and_leaves_no_file() {
     for w in workloads() {
         let t = Trial::run(w.name, short(w.name));
         assert!(t.metric() > 0.0, "{}", w.name);
@@ -135,7 +135,7 @@ fn broken(name: &str, change: impl FnOnce(&mut World)) -> Option<String> {
 }
 
 #[test]
-fn a_full_disk_is_reported_and_cleaned_up() {
+fn full_disk_is_reported_and_cleaned_up() {
     for w in workloads().iter().filter(|w| w.needs == Needs::Directory) {
         let e = broken(w.name, |world| world.capacity = 10_000);
         let e = e.unwrap_or_else(|| panic!("{}: it fitted", w.name));
@@ -153,7 +153,7 @@ fn a_full_disk_is_reported_and_cleaned_up() {
 }
 
 #[test]
-fn calls_that_fail_in_mid_run_end_it_with_their_error() {
+fn failing_call_ends_a_run_with_its_error() {
     for call in [
         "write",
         "read",
@@ -180,7 +180,7 @@ fn calls_that_fail_in_mid_run_end_it_with_their_error() {
 }
 
 #[test]
-fn a_stopped_run_keeps_what_it_has_and_removes_its_files() {
+fn stopped_run_keeps_results_and_removes_its_files() {
     for w in workloads() {
         for us in [0, 1, 50, 700, 3_000, 12_345] {
             let stop = Instant::START + Nanos::from_us(us);
@@ -197,7 +197,7 @@ fn a_stopped_run_keeps_what_it_has_and_removes_its_files() {
 }
 
 #[test]
-fn a_directory_that_is_in_the_way_is_left_alone() {
+fn existing_directory_is_not_touched() {
     let plan = Plan::new("fs-mark", &[]).expect("fits");
     let mut given = World::new(1);
     given.make_dir(&plan.directory());
@@ -237,7 +237,7 @@ fn bad_and_least(kind: Kind) -> (Vec<String>, String) {
 }
 
 #[test]
-fn values_out_of_range_are_refused_by_name_and_range() {
+fn out_of_range_values_are_rejected_with_name_and_range() {
     for w in workloads() {
         for p in w.params {
             for value in bad_and_least(p.kind).0 {
@@ -257,7 +257,7 @@ fn values_out_of_range_are_refused_by_name_and_range() {
 }
 
 #[test]
-fn the_ends_of_every_range_are_taken_or_refused_with_a_reason() {
+fn range_limits_are_accepted_or_rejected_with_a_reason() {
     for w in workloads() {
         let end = |p: &seekwell_workload::Param, high: bool| match p.kind {
             Kind::Count(lo, hi) | Kind::Bytes(lo, hi) => (if high { hi } else { lo }).to_string(),
@@ -292,7 +292,7 @@ fn the_ends_of_every_range_are_taken_or_refused_with_a_reason() {
 }
 
 #[test]
-fn the_least_of_every_parameter_runs_to_its_end() {
+fn every_workload_runs_with_minimum_parameters() {
     for w in workloads() {
         for p in w.params {
             let least = bad_and_least(p.kind).1;
@@ -381,7 +381,7 @@ const SIDES: &[(&str, &[(&str, &str)])] = &[
 /// The declared results of workloads agree with the actual ones: name, unit, direction, and which
 /// metric comes first.
 #[test]
-fn what_is_declared_is_given_and_nothing_else() {
+fn declared_results_equal_the_actual_ones() {
     let mut bad = Vec::new();
     for w in workloads() {
         let d = declared(w.name).unwrap_or_else(|| panic!("{} is not declared", w.name));

@@ -54,7 +54,7 @@ fn script(of: &'static Workload) -> Script {
 }
 
 #[test]
-fn it_is_found_checked_and_run() {
+fn external_workload_is_registered_checked_and_run() {
     // Other tests of this binary may register workloads at the same time.
     let listed = |w: &Workload| workloads().iter().filter(|o| o.name == w.name).count();
     assert_eq!(listed(&MINE), 0);

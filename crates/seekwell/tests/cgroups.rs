@@ -27,7 +27,7 @@ fn rate(r: &Record, job: &str) -> f64 {
 }
 
 #[test]
-fn limits_reach_who_is_meant_and_nobody_else() {
+fn cgroup_limits_apply_only_to_the_selected_tasks() {
     let free = run(&asked("none", ""), Hooks::default()).expect("it runs");
     let capped = asked("none", "cgroup=slow:tasks=other:riops=100");
     let r = run(&capped, Hooks::default()).expect("it runs");
@@ -55,7 +55,7 @@ fn limits_reach_who_is_meant_and_nobody_else() {
 }
 
 #[test]
-fn the_same_cgroups_are_the_same_run_and_wrong_ones_are_told() {
+fn cgroup_order_does_not_change_the_run_and_invalid_cgroups_are_rejected() {
     let a = checked(&asked("none", "cgroup=b:riops=2000:tasks=x+a")).expect("good");
     let b = checked(&asked("none", "cgroup=a+b:tasks=x:riops=2000")).expect("good");
     let bare = checked(&asked("none", "")).expect("good");
@@ -73,7 +73,7 @@ const COSTS: &str = "cgroup=root:enable=1:rpct=90:rlat=5ms:rbps=16384000:rseqiop
                      rrandiops=4000:wbps=16384000:wseqiops=4000:wrandiops=4000+";
 
 #[test]
-fn shares_by_cost_are_those_of_the_weights_once_it_is_enabled() {
+fn iocost_shares_follow_weights_once_enabled() {
     let deep = "[global]\nsize=64m\nbs=4k\nruntime=10\ntime_based\ndirect=1\nioengine=libaio\n\
                 iodepth=64\n[reader]\nrw=randread\n[other]\nrw=randread\n";
     let file = format!("{}/two-deep-readers.fio", env!("CARGO_TARGET_TMPDIR"));

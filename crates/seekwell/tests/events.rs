@@ -63,7 +63,7 @@ fn whole() -> EventLine {
 }
 
 #[test]
-fn the_page_names_every_field_and_letter_and_no_other() {
+fn events_page_documents_exactly_the_existing_fields_and_letters() {
     let page = page();
     assert_eq!(rows(&page, "header"), keys(&Header::default()));
     let cell = Cell {
@@ -171,7 +171,7 @@ impl Inside {
         };
         Inside(all.flat_map(one).collect())
     }
-    fn hear(&mut self, e: &EventLine) {
+    fn apply_event(&mut self, e: &EventLine) {
         if let Some(gone) = e.gone {
             self.0.remove(&(e.q, gone));
         }
@@ -245,7 +245,7 @@ fn everywhere() -> Vec<(String, &'static str)> {
 
 /// Snapshot and events determine the contents at the window's end, under every scheduler.
 #[test]
-fn a_window_read_from_its_snapshot_ends_as_the_next_snapshot_says() {
+fn events_applied_to_a_snapshot_give_the_next_snapshot() {
     let window = Window {
         from: Nanos::from_ms(200),
         length: Some(Nanos::from_ms(300)),
@@ -257,7 +257,7 @@ fn a_window_read_from_its_snapshot_ends_as_the_next_snapshot_says() {
         let (mut inside, events, want) = parts(&lines);
         assert_eq!(end.events, events.len() as u64);
         for e in &events {
-            inside.hear(e);
+            inside.apply_event(e);
         }
         let n = events.len();
         let name = format!("{scheduler} on {device}, {n} events");
@@ -272,7 +272,7 @@ fn a_window_read_from_its_snapshot_ends_as_the_next_snapshot_says() {
 /// Streams are balanced: commands end, flushes complete, timers expire or are cancelled, and
 /// members are known.
 #[test]
-fn streams_balance() {
+fn every_started_event_has_its_end() {
     let mut issued = 0;
     for (scheduler, device) in everywhere() {
         let (device, scheduler) = (device, scheduler.as_str());
@@ -337,7 +337,7 @@ fn streams_balance() {
 
 /// Events of array members, heads, dies and parts name the object they concern.
 #[test]
-fn devices_and_members_tell_their_side() {
+fn device_and_member_events_name_their_object() {
     let letters = |device: &str, scheduler: &str| {
         let spec = spec("fs-mark:files=6", device, scheduler);
         let (lines, _) = recorded(&spec, Window::default(), ALL);
@@ -373,7 +373,7 @@ fn devices_and_members_tell_their_side() {
 
 /// Reasons and timers name the task they concern.
 #[test]
-fn an_idle_wait_says_for_whom() {
+fn idle_wait_names_its_task() {
     let spec = spec("streams:size=8m,seconds=1s", "hdd:hitachi-7k200", "cfq");
     let (lines, end) = recorded(&spec, Window::default(), ALL);
     let (_, events, _) = parts(&lines);
@@ -399,7 +399,7 @@ fn an_idle_wait_says_for_whom() {
 
 /// The limit is applied and reported, and listening does not change a run's figures.
 #[test]
-fn what_is_left_out_is_counted_and_nothing_else_changes() {
+fn dropped_events_are_counted_and_listening_changes_nothing() {
     let spec = spec("fs-mark:files=6", "hdd:hitachi-7k200", "bfq");
     let (_, all) = recorded(&spec, Window::default(), ALL);
     let (lines, end) = recorded(&spec, Window::default(), 100);

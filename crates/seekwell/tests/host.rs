@@ -49,7 +49,7 @@ impl Drop for Place {
 }
 
 #[test]
-fn a_run_for_real_gives_a_record_with_its_specification() {
+fn host_run_records_its_specification() {
     let place = Place::new();
     let spec = place.spec("fs-mark:files=5,size=16KiB");
     let record = run(&spec, Hooks::default()).expect("it runs");
@@ -72,7 +72,7 @@ fn a_run_for_real_gives_a_record_with_its_specification() {
 }
 
 #[test]
-fn several_go_one_after_the_other_and_one_that_fails_is_its_own_error() {
+fn host_runs_are_sequential_and_a_failure_does_not_affect_others() {
     let place = Place::new();
     let good = place.spec("fs-mark:files=2,size=4KiB");
     let mut lost = good.clone();
@@ -89,7 +89,7 @@ fn several_go_one_after_the_other_and_one_that_fails_is_its_own_error() {
 }
 
 #[test]
-fn everything_that_a_run_for_real_cannot_have_is_told_at_once() {
+fn options_unavailable_on_a_host_are_reported_together() {
     let place = Place::new();
     let mut spec = place.spec("fs-mark:files=2");
     spec.machine = Some(MachineSpec::default());
@@ -112,7 +112,7 @@ fn everything_that_a_run_for_real_cannot_have_is_told_at_once() {
 }
 
 #[test]
-fn a_run_for_real_tells_how_far_it_is_and_ends_when_cancelled() {
+fn host_run_reports_progress_and_can_be_cancelled() {
     let place = Place::new();
     let spec = place.spec("random-read:size=1MiB,seconds=1h");
     let cancel = Cancel::new();

@@ -36,7 +36,7 @@ const BROKEN: SchedulerInfo = SchedulerInfo {
 };
 
 #[test]
-fn results_are_in_order_and_the_same_on_any_number_of_threads() {
+fn results_are_in_order_and_equal_on_any_number_of_threads() {
     let specs: Vec<RunSpec> = ["noop", "cfq", "none", "bfq", "deadline"].map(small).into();
     let text = |threads| {
         let how = Many {
@@ -53,7 +53,7 @@ fn results_are_in_order_and_the_same_on_any_number_of_threads() {
 }
 
 #[test]
-fn one_failed_cell_leaves_the_rest_as_they_are() {
+fn failed_run_does_not_affect_the_other_runs() {
     seekwell::register_scheduler(BROKEN).expect("a new name");
     let mut bad = small("noop");
     bad.device.spec = "hdd:nosuch".into();
@@ -68,7 +68,7 @@ fn one_failed_cell_leaves_the_rest_as_they_are() {
 }
 
 #[test]
-fn cancelled_runs_that_were_not_begun_say_so() {
+fn cancelled_runs_that_did_not_start_are_reported() {
     let cancel = Cancel::new();
     let specs: Vec<RunSpec> = (0..6).map(|_| small("noop")).collect();
     let how = Many {
@@ -92,7 +92,7 @@ fn cancelled_runs_that_were_not_begun_say_so() {
 }
 
 #[test]
-fn progress_and_events_are_told() {
+fn progress_and_events_are_delivered() {
     let events = std::rc::Rc::new(AtomicU64::new(0));
     let count = std::rc::Rc::clone(&events);
     let mut last = 0;
@@ -111,7 +111,7 @@ fn progress_and_events_are_told() {
 }
 
 #[test]
-fn a_specification_from_a_file_is_the_run_it_came_from() {
+fn specification_file_reproduces_the_hash_of_its_run() {
     let record = run(&small("cfq:slice_idle=0"), Hooks::default()).expect("it runs");
     let own = record.spec.expect("embedded");
     let toml = own.to_toml().expect("TOML");
@@ -120,7 +120,7 @@ fn a_specification_from_a_file_is_the_run_it_came_from() {
 }
 
 #[test]
-fn a_run_cancelled_in_the_middle_keeps_what_it_measured() {
+fn cancelled_run_keeps_its_measurements() {
     let long = spec("fs-mark:files=5000", "ssd:x25m-g2-160", "noop").expect("good words");
     let cancel = Cancel::new();
     let token = cancel.clone();

@@ -30,7 +30,7 @@ const COUNTS: &str = "cores=8";
 const FREE: &str = "cores=8,without=scheduler-cpu";
 
 #[test]
-fn a_lock_for_a_drive_is_a_ceiling() {
+fn scheduler_lock_limits_the_iops_of_a_drive() {
     let of = |scheduler: &str, machine: &str| iops(&asked(4, 64, FAST, scheduler, machine));
     let none = of("none", COUNTS);
     assert!(none > 1.5e6, "{none}");
@@ -52,7 +52,7 @@ fn a_lock_for_a_drive_is_a_ceiling() {
 }
 
 #[test]
-fn a_lone_reader_and_a_hard_disk_do_not_feel_it() {
+fn scheduler_cost_is_invisible_to_a_single_reader_and_on_a_hard_disk() {
     let lone = |s: &str| iops(&asked(1, 1, FAST, s, COUNTS));
     let (none, bfq) = (lone("none"), lone("bfq"));
     assert!(bfq > 0.9 * none, "{bfq} of {none}");

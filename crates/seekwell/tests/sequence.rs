@@ -43,7 +43,7 @@ fn alone(spec: &RunSpec) -> Record {
 }
 
 #[test]
-fn a_carried_flash_drive_slows_down_and_a_new_one_does_not() {
+fn reused_flash_drive_slows_down_and_a_new_one_does_not() {
     let specs: Vec<RunSpec> = (1..=3).map(|s| overwrite("noop", s)).collect();
     let fresh: Vec<f64> = specs
         .iter()
@@ -81,7 +81,7 @@ fn a_carried_flash_drive_slows_down_and_a_new_one_does_not() {
 /// noop and deadline behave equally here. Run one after the other, as in most publications, the
 /// drive's ageing looks like an effect of the scheduler. In blocks the ageing affects both.
 #[test]
-fn order_makes_a_difference_between_equals_that_blocks_do_not() {
+fn sequential_order_creates_a_false_difference_that_blocks_avoid() {
     let order = |names: &[&str]| -> Vec<f64> {
         let specs: Vec<RunSpec> = names.iter().map(|n| overwrite(n, 1)).collect();
         rates(&specs, Between::default())
@@ -110,7 +110,7 @@ fn order_makes_a_difference_between_equals_that_blocks_do_not() {
 }
 
 #[test]
-fn a_sequence_is_deterministic_and_says_what_it_was() {
+fn sequence_is_deterministic_and_records_its_position() {
     let mut specs: Vec<RunSpec> = Vec::new();
     for (scheduler, seed) in [("cfq", 1), ("noop", 1), ("cfq", 1)] {
         let mut s = seekwell::spec(
@@ -144,7 +144,7 @@ fn a_sequence_is_deterministic_and_says_what_it_was() {
 }
 
 #[test]
-fn what_cannot_be_carried_is_refused() {
+fn drives_that_cannot_be_reused_are_rejected() {
     let mut other = overwrite("noop", 1);
     other.device.spec = "hdd:hitachi-7k200".into();
     let mut array = other.clone();

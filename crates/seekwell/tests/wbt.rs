@@ -39,7 +39,7 @@ fn reads_a_second(scheduler: &str) -> f64 {
 }
 
 #[test]
-fn it_protects_a_reader_from_a_flood_and_turns_the_verdict() {
+fn throttling_protects_a_reader_from_writes_and_changes_the_verdict() {
     for (scheduler, published) in [("none", 15.9), ("mq-deadline", 15.9), ("kyber", 15.9)] {
         let got = reads_a_second(scheduler);
         assert!(

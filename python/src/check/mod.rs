@@ -52,10 +52,10 @@ fn properties(layer: Layer, bounded: bool) -> Vec<Property> {
     let nobody = "nobody waits for longer than `waiting` says";
     let (first, second): (fn(), fn()) = match layer {
         Layer::Legacy => (legacy::every_bio_completes_once, || {
-            waiting::nobody_waits_for_longer(Layer::Legacy);
+            waiting::check_waiting_bounds(Layer::Legacy);
         }),
         Layer::Mq => (mq::every_bio_completes_once, || {
-            waiting::nobody_waits_for_longer(Layer::Mq);
+            waiting::check_waiting_bounds(Layer::Mq);
         }),
     };
     let mut all: Vec<Property> = vec![(once, first)];

@@ -8,7 +8,7 @@ use seekwell::sdk::workload::workloads;
 use seekwell::{Hooks, Many, RunSpec, run_all, spec, words};
 
 #[test]
-fn it_is_listed_with_the_others() {
+fn external_parts_are_listed_with_the_built_in_ones() {
     outside::register();
     assert_eq!(registry().last().map(|s| s.name), Some("youngest"));
     let all = words::schedulers("blk-mq").expect("all of them");
@@ -23,7 +23,7 @@ fn it_is_listed_with_the_others() {
 
 /// The scheduler can be compared with others, on a built-in disk and with a built-in workload.
 #[test]
-fn it_is_compared_with_its_rivals() {
+fn external_scheduler_is_compared_with_others() {
     outside::register();
     let cell = |name: &str| {
         let device = "hdd:hitachi-7k200";
@@ -44,7 +44,7 @@ fn it_is_compared_with_its_rivals() {
 
 /// `explain` shows the order of dispatch that the scheduler's rule gives.
 #[test]
-fn it_is_explained() {
+fn external_scheduler_is_explained() {
     outside::register();
     let file = std::env::temp_dir().join(format!("seekwell-outside-{}.csv", std::process::id()));
     let bios =
@@ -68,7 +68,7 @@ fn it_is_explained() {
 }
 
 #[test]
-fn device_and_workload_from_outside_run_together() {
+fn external_device_and_workload_run_together() {
     outside::register();
     let spec = spec("diary", "constant:drum", "youngest").expect("registered words");
     let record = seekwell::run(&spec, Hooks::default()).expect("it runs");

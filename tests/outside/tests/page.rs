@@ -57,7 +57,7 @@ fn saved(name: &str, is: impl Fn(&str) -> bool) -> PathBuf {
 
 /// Checks that this test compiles the same text that the page shows.
 #[test]
-fn the_example_is_the_pages() {
+fn compiled_example_equals_the_page() {
     let page = page();
     let block = page.split("```rust\n").nth(1);
     let block = block.and_then(|b| b.split("```").next());
@@ -67,7 +67,7 @@ fn the_example_is_the_pages() {
 
 /// Step 3 of the page: because of the scheduler's second rule, bio 1 is dispatched third.
 #[test]
-fn the_pages_list_is_explained() {
+fn list_on_the_page_is_explained() {
     registered();
     let row = |l: &str| l.starts_with("t_us,") || l.starts_with("0,");
     let file = saved("list.csv", row);
@@ -90,7 +90,7 @@ fn the_pages_list_is_explained() {
 
 /// Step 4 of the page: each case gives the recorded decisions, and a FIFO scheduler does not.
 #[test]
-fn the_pages_cases_agree() {
+fn cases_on_the_page_agree() {
     registered();
     let file = saved("cases.jsonl", |l| l.starts_with("{\"case\""));
     let cases = read_cases(&file, &CsvOptions::default()).expect("cases");
@@ -119,7 +119,7 @@ fn the_pages_cases_agree() {
 
 /// Step 5 of the page: the scheduler is compared with others.
 #[test]
-fn it_is_compared_with_its_rivals() {
+fn example_scheduler_is_compared_with_others() {
     registered();
     let typed = words::schedulers("mq-deadline,sweep,sweep:patience=0").expect("known words");
     let cell = |t: &words::TypedScheduler| {
@@ -140,7 +140,7 @@ fn it_is_compared_with_its_rivals() {
 }
 
 #[test]
-fn demos_show_it_beside_theirs() {
+fn demo_shows_the_example_scheduler() {
     registered();
     let demo = seekwell_lab::demo::find("deceptive-idleness").expect("a demo");
     let beside = ["sweep".to_owned()];

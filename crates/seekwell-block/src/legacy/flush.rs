@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waiters_share_a_flush_and_the_next_one_waits_for_data() {
+    fn flush_is_shared_by_waiting_sequences_and_deferred_while_data_is_in_flight() {
         let (mut m, mut acts, t) = (FlushMachine::default(), VecDeque::new(), Instant::START);
         m.enter(t, Sequenced::new(RqId(1), true, true, true), &mut acts);
         assert!(m.wants_flush(t));

@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rule_5_thresholds_of_128_requests() {
+    fn pool_of_128_requests_is_congested_from_the_113th_and_full_at_the_128th() {
         let (mut p, t) = (Pools::new(Era::K4_0), Instant::START);
         let hog = IocId(0);
         for i in 0..112 {
@@ -206,7 +206,7 @@ mod tests {
     /// The pool is congested from the 113th request on, until fewer than 103 requests are in use.
     /// The next 113th request makes it congested again.
     #[test]
-    fn rule_5_congestion_ends_well_below_where_it_begins() {
+    fn congestion_ends_at_a_lower_threshold_than_it_begins() {
         let (mut p, t) = (Pools::new(Era::K4_0), Instant::START);
         let take = |p: &mut Pools, n| {
             for _ in 0..n {
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_5_never_beyond_half_as_many_again_even_if_must() {
+    fn forced_allocation_stops_at_one_and_a_half_times_nr_requests() {
         let (mut p, t) = (Pools::new(Era::K4_0), Instant::START);
         let taken = (0..1000)
             .filter(|_| p.take(0, IocId(0), 128, true, t) == Grant::Yes)

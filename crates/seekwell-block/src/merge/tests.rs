@@ -63,7 +63,7 @@ impl Queued {
 }
 
 #[test]
-fn level_1_searches_only_the_one_hit_cache_for_a_bio() {
+fn nomerges_1_looks_up_bios_only_in_the_one_hit_cache() {
     for scheduler in ["deadline", "mq-deadline"] {
         for nomerges in [0, 1] {
             let mut q = queued(scheduler, nomerges);
@@ -83,7 +83,7 @@ fn level_1_searches_only_the_one_hit_cache_for_a_bio() {
 }
 
 #[test]
-fn level_1_searches_only_the_one_hit_cache_for_a_plugged_request() {
+fn nomerges_1_looks_up_plugged_requests_only_in_the_one_hit_cache() {
     for (nomerges, near, far) in [(0, true, true), (1, true, false), (2, false, false)] {
         let merged = |sector| queued("deadline", nomerges).insert(sector);
         assert_eq!(merged(NEAR + 8), near, "{nomerges}: one-hit cache");

@@ -360,7 +360,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn b4_dispatch_busy() {
+    fn dispatch_busy_average_rises_on_failure_and_decays_on_success() {
         let mut h = Hctx::default();
         let mut rounds = |failed: &[bool]| -> Vec<u32> {
             let one = |f: &bool| {

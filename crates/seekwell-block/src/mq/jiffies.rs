@@ -33,7 +33,7 @@ mod tests {
     use super::fires_at;
 
     #[test]
-    fn rules_12_and_28_of_throttles_timers_fire_in_buckets() {
+    fn timers_fire_at_the_end_of_their_wheel_bucket() {
         for (expires, fires) in [
             (1000, 1001),
             (990, 1001),

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_asleep_of_those_that_can_go_on_wakes_first() {
+    fn longest_sleeper_whose_need_is_met_wakes_first() {
         let mut all = Sleepers::default();
         for (task, need) in [(1, tag(4)), (2, Need::Thaw), (3, tag(8)), (4, tag(4))] {
             all.push(sleeper(task, need));
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_woken_task_has_left_moves_at_once() {
+    fn remaining_steps_of_a_woken_task_move_in_one_operation() {
         let mut all = Sleepers::default();
         all.push(sleeper(1, tag(4)));
         let mut rest: VecDeque<SubmitStep> = (0..1000).map(|_| SubmitStep::Plug).collect();

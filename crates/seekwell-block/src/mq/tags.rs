@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_nest_and_the_unlimited_take_the_rest() {
+    fn tag_limits_nest_and_unlimited_requests_take_the_rest() {
         let mut p = TagPool::new(8);
         for _ in 0..4 {
             p.take(Some(4)); // async
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn k7_async_limit_of_kyber() {
+    fn kyber_async_limit_leaves_tags_for_sync_requests() {
         let mut p = TagPool::new(64);
         for _ in 0..48 {
             p.take(Some(48));

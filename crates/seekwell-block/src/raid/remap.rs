@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_permutation_whatever_its_age() {
+    fn remapping_is_a_permutation_at_every_age() {
         for chunks in [1, 2, 5, 64, 1000, 4097] {
             for aged in [0.0, 0.01, 0.5, 1.0] {
                 let r = remap(chunks, aged);

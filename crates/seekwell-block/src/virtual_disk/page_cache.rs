@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dirty_pages_stay_and_clean_ones_go_by_use() {
+    fn page_cache_evicts_clean_pages_by_least_recent_use_and_keeps_dirty_ones() {
         let mut c = PageCache::new(4, Nanos::from_secs(30));
         let t = Instant::START;
         c.fill(0, 2, true, t);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn write_back_goes_in_one_direction() {
+    fn write_back_sweeps_dirty_pages_in_one_direction() {
         let mut c = PageCache::new(64, Nanos::from_secs(30));
         for p in [30, 5, 6, 7, 50] {
             c.fill(p, p + 1, true, Instant::START);

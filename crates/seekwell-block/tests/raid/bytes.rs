@@ -53,7 +53,7 @@ impl Model {
             stamp: 0,
         }
     }
-    pub fn hear(&mut self, a: &mut Parity<Memory>, b: Option<Bio>) {
+    pub fn forward_bio(&mut self, a: &mut Parity<Memory>, b: Option<Bio>) {
         for s in a.level_mut().steps() {
             self.step(s);
         }

@@ -43,7 +43,7 @@ where
 }
 
 #[test]
-fn small_writes_cost_four_and_six_operations_and_full_stripes_one_a_member() {
+fn small_writes_cost_four_or_six_operations_and_full_stripes_one_per_member() {
     for (level, n, ops) in [(Level::Raid5, 8, 4), (Level::Raid6, 8, 6)] {
         let mut a = parity_of(n, level, &[]);
         a.submit(Instant::START, bio(0, Op::Write, 4096, 8));
@@ -67,7 +67,7 @@ fn small_writes_cost_four_and_six_operations_and_full_stripes_one_a_member() {
 }
 
 #[test]
-fn writes_that_meet_in_the_cache_go_together() {
+fn writes_to_one_row_are_combined_in_the_stripe_cache() {
     let mut a = parity_of(5, Level::Raid5, &[]);
     let t = Instant::START;
     a.control(t, Control::Plug(TaskId(1)));
@@ -86,7 +86,7 @@ fn writes_that_meet_in_the_cache_go_together() {
 }
 
 #[test]
-fn a_lost_member_is_read_from_all_others() {
+fn data_of_a_failed_member_is_read_from_all_others() {
     let mut a = parity_of(5, Level::Raid5, &[1]);
     let lost = (0..4)
         .find(|i| a.level().layout().copy(i * 128, 0).member == 1)
@@ -103,7 +103,7 @@ fn a_lost_member_is_read_from_all_others() {
 }
 
 #[test]
-fn the_cache_is_finite_and_nobody_is_forgotten() {
+fn full_stripe_cache_makes_writers_wait_and_completes_every_bio() {
     let mut a = parity_of(4, Level::Raid5, &[]);
     for i in 0..2_000 {
         a.submit(Instant::START, bio(i, Op::Write, i * 4099 % (1 << 20), 8));
@@ -114,7 +114,7 @@ fn the_cache_is_finite_and_nobody_is_forgotten() {
 }
 
 #[test]
-fn everybodys_parity_writes_are_one_context_below_and_reads_keep_theirs() {
+fn parity_writes_share_one_io_context_and_reads_keep_theirs() {
     let (members, log) = Memory::set(4, SIZE, 1);
     let mut a = Parity::new(
         members,
@@ -150,7 +150,7 @@ fn everybodys_parity_writes_are_one_context_below_and_reads_keep_theirs() {
 }
 
 #[test]
-fn a_flush_goes_to_everybody_and_before_the_data_that_asks_for_it() {
+fn flush_goes_to_every_member_before_the_data_that_requests_it() {
     let (members, log) = Memory::set(3, SIZE, 1);
     let mut s = Stripe::new(members, Sectors(16)).unwrap();
     let b = Bio {
@@ -170,7 +170,7 @@ fn a_flush_goes_to_everybody_and_before_the_data_that_asks_for_it() {
 }
 
 #[test]
-fn a_bitmap_costs_one_write_a_region_that_becomes_dirty() {
+fn bitmap_costs_one_write_per_newly_dirty_region() {
     let (members, log) = Memory::set(2, SIZE, 1);
     let policy = ReadPolicy::Md;
     let options = BitmapOptions {
@@ -208,7 +208,7 @@ fn a_bitmap_costs_one_write_a_region_that_becomes_dirty() {
 }
 
 #[test]
-fn mirror_policies_choose_as_they_say() {
+fn mirror_read_policies_choose_the_documented_member() {
     let served = |policy, rotating, at: &[u64]| {
         let (members, log) = Memory::set(2, SIZE, 1);
         let mut m =

@@ -168,7 +168,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
 
     #[test]
-    fn bytes_are_kept_through_stripes_and_chains(script in scripts(SIZE), n in 1usize..5, seed: u64) {
+    fn stripes_and_chains_transfer_every_byte_once(script in scripts(SIZE), n in 1usize..5, seed: u64) {
         let (members, log) = Memory::set(n, SIZE, seed);
         play(&mut Stripe::new(members, Sectors(16)).unwrap(), &script, |_, _| {});
         prop_assert_eq!(bytes(&log, Op::Read), asked(&script, false));
@@ -181,7 +181,7 @@ proptest! {
 
     /// Nested arrays as well: mirrors of stripes of chains.
     #[test]
-    fn bytes_are_kept_through_nesting(script in scripts(SIZE), seed: u64) {
+    fn nested_arrays_transfer_every_byte_once(script in scripts(SIZE), seed: u64) {
         let (members, log) = Memory::set(8, SIZE, seed);
         let mut members = members.into_iter();
         let mut chain = || Linear::new(members.by_ref().take(2).collect()).unwrap();
@@ -197,7 +197,7 @@ proptest! {
     /// Every written sector is read back from each place that the policy chooses, on every layout,
     /// with and without a failed member.
     #[test]
-    fn copies_agree(script in scripts(SIZE), which in 0usize..6, lost in 0usize..4, seed: u64, bitmap: bool) {
+    fn mirror_copies_hold_the_same_data(script in scripts(SIZE), which in 0usize..6, lost in 0usize..4, seed: u64, bitmap: bool) {
         let ten = |copies, order| Level::Raid10 { copies, order };
         let (level, n) = [
             (Level::Raid1, 3), (ten(2, Order::Near), 4), (ten(2, Order::Far), 4),
@@ -245,7 +245,7 @@ proptest! {
     }
 
     #[test]
-    fn remapping_keeps_bytes_and_answers_everybody(script in scripts(SIZE), aged in 0.0f64..1.0, seed: u64, tables: bool) {
+    fn remapping_transfers_every_byte_and_completes_every_bio(script in scripts(SIZE), aged in 0.0f64..1.0, seed: u64, tables: bool) {
         let (mut members, log) = Memory::set(1, SIZE * 2, seed);
         let covers = if tables { 4 } else { 0 };
         let options = RemapOptions { chunk: 16, aged, covers, tables: 2, seed };
@@ -259,7 +259,7 @@ proptest! {
     /// Real bytes behind the stripe cache: the thread's recorded steps are applied to an array of
     /// bytes. Afterwards parity is correct and the data are the last written values.
     #[test]
-    fn parity_stays_parity(script in scripts(SIZE), six: bool, n in 3usize..7, lost in 0usize..14,
+    fn parity_and_data_stay_correct_for_any_writes(script in scripts(SIZE), six: bool, n in 3usize..7, lost in 0usize..14,
                            heads in 16u32..40, tie: bool, seed: u64) {
         let n = n + usize::from(six);
         let level = if six { Level::Raid6 } else { Level::Raid5 };
@@ -288,7 +288,7 @@ proptest! {
                 from += 12;
             }
         }
-        play(&mut a, &script, |a, b| model.hear(a, b));
+        play(&mut a, &script, |a, b| model.forward_bio(a, b));
         model.check(six);
         for e in log.borrow().iter() {
             prop_assert!(!failed.contains(&e.0));
@@ -296,7 +296,7 @@ proptest! {
     }
 
     #[test]
-    fn same_seed_same_times(script in scripts(SIZE), seed: u64) {
+    fn same_seed_gives_same_completion_times(script in scripts(SIZE), seed: u64) {
         let run = || {
             let (members, _) = Memory::set(5, SIZE, seed);
             let mut a = Parity::new(members, Level::Raid5, Sectors(16), ParityOptions::default(), &[2], 0).unwrap();

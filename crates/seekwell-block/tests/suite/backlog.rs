@@ -42,7 +42,7 @@ fn looked_at_each(scheduler: &str, bios: u64, tasks: u64) -> f64 {
 }
 
 #[test]
-fn a_backlog_costs_each_request_the_same_however_long_it_is() {
+fn cost_per_request_is_independent_of_backlog_length() {
     let all = crate::registered().iter().filter(|s| s.layer == Layer::Mq);
     let mut seen = 0;
     for s in all {

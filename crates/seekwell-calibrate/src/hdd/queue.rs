@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn first_in_first_out_has_a_window_of_one() {
+    fn fifo_queue_has_a_fitted_window_of_one() {
         let t: Vec<Timed> = (0..600)
             .map(|i| Timed {
                 sent: 1,
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_swapped_have_a_window_of_two() {
+    fn swapped_pairs_have_a_fitted_window_of_two() {
         let t: Vec<Timed> = (0..600u64)
             .map(|i| Timed {
                 sent: 1,

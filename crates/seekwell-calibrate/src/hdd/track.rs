@@ -408,7 +408,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn heads_show_as_the_period_of_the_jumps() {
+    fn number_of_heads_is_the_period_of_the_angle_jumps() {
         let jumps: Vec<f64> = (0..80)
             .map(|i| if i % 4 == 2 { 130.0 } else { 96.0 } + 0.2 * f64::from(i % 3))
             .collect();
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn two_heads_alternate() {
+    fn alternating_jumps_mean_two_heads() {
         let jumps: Vec<f64> = (0..80)
             .map(|i| if i % 2 == 1 { 130.0 } else { 96.0 })
             .collect();
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_is_no_pattern() {
+    fn noise_gives_no_periodic_pattern() {
         let jumps: Vec<f64> = (0..80)
             .map(|i| 96.0 + f64::from(i * 7 % 10) / 5.0)
             .collect();

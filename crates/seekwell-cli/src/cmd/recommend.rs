@@ -174,7 +174,7 @@ mod tests {
     use super::weighted;
 
     #[test]
-    fn a_weight_stands_behind_the_parameters() {
+    fn workload_weight_is_parsed_after_the_parameters() {
         let of = |t: &str| weighted(t).ok();
         let is = |name: &str, w| Some((name.to_owned(), w));
         assert_eq!(of("pgbench"), is("pgbench", 1.0));

@@ -21,7 +21,7 @@ pub struct Browser {
 }
 
 /// The path of the browser, under one of its names.
-fn found() -> Option<PathBuf> {
+fn find_browser() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let names = ["chromium", "chromium-browser", "google-chrome"];
     let all = std::env::split_paths(&path).flat_map(|d| names.map(|n| d.join(n)));
@@ -31,7 +31,7 @@ fn found() -> Option<PathBuf> {
 impl Browser {
     /// A browser with an empty page; `None`, with a printed reason, if there is no browser.
     pub fn start(name: &str) -> Option<Self> {
-        let Some(program) = found() else {
+        let Some(program) = find_browser() else {
             println!("skipped: no chromium here (apt-get install chromium)");
             return None;
         };
@@ -87,7 +87,7 @@ impl Browser {
         serde_json::from_slice(&bytes).expect("JSON")
     }
 
-    fn heard(&mut self, m: &Value) {
+    fn record_message(&mut self, m: &Value) {
         let p = &m["params"];
         match m["method"].as_str() {
             Some("Runtime.exceptionThrown") => self.said.push(p["exceptionDetails"].to_string()),
@@ -127,7 +127,7 @@ impl Browser {
                 assert!(m["error"].is_null(), "{method}: {}", m["error"]);
                 return m["result"].clone();
             }
-            self.heard(&m);
+            self.record_message(&m);
         }
     }
 

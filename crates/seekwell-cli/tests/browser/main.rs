@@ -5,14 +5,14 @@
 //! tools are installed (`npm ci` in crates/seekwell-report/page).
 
 mod cdp;
-mod made;
-mod seen;
+mod page_checks;
+mod pages;
 
 use cdp::Browser;
-use made::{NAMES, NO_DIFFERENCE, page_from, published, real, results};
+use page_checks::{LOOK, assert_accessible, assert_charts_drawn, assert_no_messages_or_overflow};
+use pages::{NAMES, NO_DIFFERENCE, imported_publication, page_from, real_experiment, results};
 use seekwell_lab::analysis::analyse;
 use seekwell_lab::results::read;
-use seen::{LOOK, barriers, drawn, quiet};
 use std::path::PathBuf;
 
 const WIDTHS: [(u32, &str); 4] = [
@@ -23,28 +23,28 @@ const WIDTHS: [(u32, &str); 4] = [
 ];
 
 #[test]
-fn a_real_experiment_at_every_width_and_in_both_themes() {
+fn real_experiment_page_renders_at_every_width_and_in_both_themes() {
     let Some(mut b) = Browser::start("real") else {
         return;
     };
     // scripts/pictures.sh takes the pictures for the documents from a larger page.
     let named = std::env::var_os("SEEKWELL_PAGE").map(PathBuf::from);
-    let html = named.unwrap_or_else(|| real().0.clone());
+    let html = named.unwrap_or_else(|| real_experiment().0.clone());
     for (width, theme) in WIDTHS {
         b.open(&html, "", width, theme);
         b.value(LOOK);
         b.until(
             "['#prints-out', '#c-out', '#replay'].every((q) => document.querySelector(q).dataset.loaded)",
         );
-        quiet(&mut b, &format!("{width} {theme}"));
-        drawn(&mut b, &format!("{width} {theme}"));
-        seen::keep(&mut b, &format!("{width}-{theme}"));
-        barriers(&mut b, &format!("{width} {theme}"));
+        assert_no_messages_or_overflow(&mut b, &format!("{width} {theme}"));
+        assert_charts_drawn(&mut b, &format!("{width} {theme}"));
+        page_checks::save_pictures(&mut b, &format!("{width}-{theme}"));
+        assert_accessible(&mut b, &format!("{width} {theme}"));
     }
 }
 
 #[test]
-fn names_that_are_markup_are_names_at_every_width() {
+fn names_with_markup_are_shown_as_text_at_every_width() {
     let Some(mut b) = Browser::start("quiet") else {
         return;
     };
@@ -52,23 +52,23 @@ fn names_that_are_markup_are_names_at_every_width() {
     for (width, theme) in [(1280, "light"), (320, "dark")] {
         b.open(&html, "", width, theme);
         b.value(LOOK);
-        quiet(&mut b, &format!("{width} {theme}"));
-        drawn(&mut b, &format!("{width} {theme}"));
+        assert_no_messages_or_overflow(&mut b, &format!("{width} {theme}"));
+        assert_charts_drawn(&mut b, &format!("{width} {theme}"));
         assert_eq!(b.value("window.evil === undefined"), true);
     }
-    barriers(&mut b, "names");
+    assert_accessible(&mut b, "names");
 }
 
 #[test]
-fn an_imported_publication_and_one_test_alone() {
+fn imported_and_single_test_pages_render() {
     let Some(mut b) = Browser::start("small") else {
         return;
     };
-    let html = published();
+    let html = imported_publication();
     b.open(&html, "", 1280, "light");
     b.value(LOOK);
-    quiet(&mut b, "published");
-    drawn(&mut b, "published");
+    assert_no_messages_or_overflow(&mut b, "published");
+    assert_charts_drawn(&mut b, "published");
     assert!(
         b.value("document.querySelectorAll('#map-table tbody tr').length")
             .as_u64()
@@ -83,17 +83,17 @@ fn an_imported_publication_and_one_test_alone() {
     let html = page_from("one", &one);
     b.open(&html, "", 390, "light");
     b.value(LOOK);
-    quiet(&mut b, "one");
-    drawn(&mut b, "one");
+    assert_no_messages_or_overflow(&mut b, "one");
+    assert_charts_drawn(&mut b, "one");
     let said = b.value("document.querySelector('#answer').textContent");
     let said = said.as_str().expect("words");
     assert!(said.contains("One scheduler ran"), "{said}");
     assert_eq!(b.value("document.querySelector('#map').hidden"), true);
-    barriers(&mut b, "one");
+    assert_accessible(&mut b, "one");
 }
 
 #[test]
-fn filters_change_what_they_say_and_back() {
+fn page_filters_apply_and_reset() {
     let Some(mut b) = Browser::start("filters") else {
         return;
     };
@@ -140,7 +140,7 @@ fn filters_change_what_they_say_and_back() {
 }
 
 #[test]
-fn the_keyboard_is_enough_and_what_it_does_is_spoken() {
+fn keyboard_reaches_every_control_and_changes_are_announced() {
     let Some(mut b) = Browser::start("keys") else {
         return;
     };
@@ -169,11 +169,11 @@ fn the_keyboard_is_enough_and_what_it_does_is_spoken() {
 }
 
 #[test]
-fn the_replay_steps_plays_and_has_an_address_for_each_moment() {
+fn replay_steps_plays_and_links_to_each_moment() {
     let Some(mut b) = Browser::start("replay") else {
         return;
     };
-    let (html, _) = real();
+    let (html, _) = real_experiment();
     b.open(html, "", 1280, "light");
     let loaded = "document.querySelector('#replay').dataset.loaded";
     b.value("document.querySelector('#replay').scrollIntoView()");
@@ -229,7 +229,7 @@ fn the_replay_steps_plays_and_has_an_address_for_each_moment() {
     let scene = b.value(&pick("#r-scene", 1));
     b.until(&format!("{loaded} === {scene}"));
     b.value("document.querySelector('#r-moments button').click()");
-    quiet(&mut b, "replay");
+    assert_no_messages_or_overflow(&mut b, "replay");
     // A scheduler's picture leads to its replay, and back returns.
     b.value("document.querySelector('#prints-out').scrollIntoView()");
     b.until("document.querySelectorAll('.print-of').length > 1");
@@ -241,11 +241,11 @@ fn the_replay_steps_plays_and_has_an_address_for_each_moment() {
 }
 
 #[test]
-fn closer_looks_are_linked_and_change_as_asked() {
+fn detail_views_are_linked_and_follow_the_selection() {
     let Some(mut b) = Browser::start("closer") else {
         return;
     };
-    let (html, _) = real();
+    let (html, _) = real_experiment();
     b.open(html, "", 1280, "light");
     let row = "[...document.querySelectorAll('#map-table tbody tr')].find((r) => r.dataset.id?.includes('pgbench'))";
     b.value(&format!("{row}.querySelector('td button').click()"));
@@ -280,16 +280,16 @@ fn closer_looks_are_linked_and_change_as_asked() {
         "Page.printToPDF",
         &serde_json::json!({"preferCSSPageSize": true}),
     );
-    quiet(&mut b, "closer");
+    assert_no_messages_or_overflow(&mut b, "closer");
 }
 
 /// The numbers on the page equal those of the results, read independently.
 #[test]
-fn numbers_on_the_page_are_those_of_the_results() {
+fn page_numbers_equal_the_results() {
     let Some(mut b) = Browser::start("numbers") else {
         return;
     };
-    let (html, folder) = real();
+    let (html, folder) = real_experiment();
     let results = read(folder).expect("results");
     let analysis = analyse(&results);
     b.open(html, "", 1280, "light");
@@ -339,7 +339,7 @@ fn numbers_on_the_page_are_those_of_the_results() {
 }
 
 #[test]
-fn no_other_script_runs_and_a_failed_run_says_why() {
+fn foreign_scripts_are_blocked_and_failed_runs_show_their_reason() {
     let Some(mut b) = Browser::start("safe") else {
         return;
     };
@@ -363,7 +363,7 @@ fn no_other_script_runs_and_a_failed_run_says_why() {
 }
 
 #[test]
-fn a_thousand_tests_open_and_stay_under_the_limit() {
+fn page_of_a_thousand_tests_opens_within_the_time_and_size_limits() {
     let Some(mut b) = Browser::start("thousand") else {
         return;
     };
@@ -385,25 +385,28 @@ fn a_thousand_tests_open_and_stay_under_the_limit() {
     let card = b.value("document.activeElement.querySelector('h4')?.textContent");
     assert_eq!(card, "fs-mark 160");
     assert_eq!(b.said, Vec::<String>::new());
-    println!("{cells} rows, {size} bytes, {}", seen::timing(&mut b));
+    println!(
+        "{cells} rows, {size} bytes, {}",
+        page_checks::timing(&mut b)
+    );
 }
 
 /// Ten tests under five schedulers, twenty runs of an hour each.
 #[test]
-fn an_hour_of_fifty_cells_opens_and_stays_under_the_limit() {
+fn page_of_fifty_hour_long_cells_opens_within_the_time_and_size_limits() {
     let Some(mut b) = Browser::start("hour") else {
         return;
     };
-    let html = made::hour();
+    let html = pages::hour_long_experiment();
     let size = std::fs::metadata(&html).expect("the page").len();
     b.open(&html, "", 1280, "light");
-    println!("{size} bytes, {}", seen::timing(&mut b));
+    println!("{size} bytes, {}", page_checks::timing(&mut b));
     assert!(size < 4_000_000, "{size}");
     b.open(&html, "", 1280, "light");
     b.value("document.querySelector('#c-out').scrollIntoView()");
     b.until("document.querySelector('#c-out').dataset.loaded");
-    drawn(&mut b, "hour");
-    quiet(&mut b, "hour");
+    assert_charts_drawn(&mut b, "hour");
+    assert_no_messages_or_overflow(&mut b, "hour");
     b.value("document.querySelector('.course button[data-kind=\"max\"]').click()");
     b.until("document.querySelector('.course figcaption b').textContent.endsWith('longest')");
 }

@@ -60,7 +60,7 @@ pub fn scratch(name: &str) -> String {
 }
 
 /// Runs the binary with these arguments; what is wrong with its end, if anything.
-fn wrong(args: &[String]) -> Option<String> {
+fn failure_of_run(args: &[String]) -> Option<String> {
     // Several seeds find the same faults as one, and take longer.
     let several = args
         .first()
@@ -123,7 +123,7 @@ fn rounds(kind: usize, what: &str, make: impl Fn(&mut Dice, u64) -> Vec<String>)
     let mut bad = Vec::new();
     for round in from..from + n {
         let args = make(&mut Dice::new(what, round), round);
-        if let Some(why) = wrong(&args) {
+        if let Some(why) = failure_of_run(&args) {
             println!("{what} {round}: {why}\n  seekwell {}", args.join(" "));
             bad.push(round);
         }
@@ -136,13 +136,13 @@ fn rounds(kind: usize, what: &str, make: impl Fn(&mut Dice, u64) -> Vec<String>)
 }
 
 #[test]
-fn mutated_inputs() {
+fn mutated_input_files_end_within_limits() {
     let seeds = inputs::seeds();
     rounds(0, "inputs", |d, round| inputs::args(&seeds, d, round));
 }
 
 #[test]
-fn mutated_specifications() {
+fn mutated_specifications_end_within_limits() {
     let trace = scratch("fixed.csv");
     std::fs::write(&trace, specs::TRACE).expect("scratch file");
     rounds(1, "specifications", |d, _| specs::args(d, &trace));

@@ -125,7 +125,7 @@ fn machine(d: &mut Dice) -> String {
 }
 
 /// Sometimes changes random letters.
-fn spoilt(text: String, d: &mut Dice) -> String {
+fn mutate_letters(text: String, d: &mut Dice) -> String {
     if !d.once_in(4) {
         return text;
     }
@@ -139,9 +139,9 @@ fn spoilt(text: String, d: &mut Dice) -> String {
 /// The command to run.
 pub fn args(d: &mut Dice, trace: &str) -> Vec<String> {
     let device = device(d, 0);
-    let device = spoilt(device, d);
+    let device = mutate_letters(device, d);
     let scheduler = scheduler(d);
-    let scheduler = spoilt(scheduler, d);
+    let scheduler = mutate_letters(scheduler, d);
     let mut all: Vec<String> = Vec::new();
     match d.below(5) {
         0 => {
@@ -161,7 +161,7 @@ pub fn args(d: &mut Dice, trace: &str) -> Vec<String> {
                 0 => "timed".to_owned(),
                 1 => format!("scaled:{value}"),
                 2 => format!("depth:{value}"),
-                _ => spoilt("scaled:1/3".to_owned(), d),
+                _ => mutate_letters("scaled:1/3".to_owned(), d),
             };
             all.push(format!("--mode={mode}"));
         }

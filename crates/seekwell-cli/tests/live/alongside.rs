@@ -7,7 +7,7 @@
 //! A task of a script must not wait for another task's system call. When a file was closed under
 //! the lock of all open files, a read of `interactive` took 23 to 31 times as long as fio's.
 
-use crate::disk::{Served, have, turn};
+use crate::disk::{Served, missing_requirement, serialize_tests};
 use seekwell_host::watch::Ext4;
 use serde_json::Value;
 use std::fs;
@@ -20,7 +20,7 @@ const FACTOR: f64 = 2.0;
 const PAIRS: usize = 3;
 
 /// The first number of a workload's own metrics, as the program measures it.
-fn ours(workload: &str, dir: &Path) -> f64 {
+fn measured_by_seekwell(workload: &str, dir: &Path) -> f64 {
     let o = Command::new(env!("CARGO_BIN_EXE_seekwell"))
         .args(["run", workload, "--json", "-q", "--dir"])
         .arg(dir)
@@ -77,7 +77,7 @@ fn fio_beside_dd(dir: &Path, seconds: u32, bulk_mib: u32) -> Value {
         ],
     );
     writer.wait().expect("ours");
-    forget(dir, &["bulk.0", "bulk.1"]);
+    drop_from_cache(dir, &["bulk.0", "bulk.1"]);
     job
 }
 
@@ -88,7 +88,7 @@ fn syncer(program: &Path, dir: &Path, seconds: u32, bulk_mib: u32) -> f64 {
     let o = o.expect("it was compiled");
     let err = String::from_utf8_lossy(&o.stderr).into_owned();
     assert!(o.status.success(), "{err}");
-    forget(dir, &["bulk.0", "bulk.1", "log"]);
+    drop_from_cache(dir, &["bulk.0", "bulk.1", "log"]);
     let text = String::from_utf8_lossy(&o.stdout).into_owned();
     text.trim().parse().expect("a number")
 }
@@ -116,14 +116,14 @@ fn compiled(name: &str, into: &Path) -> PathBuf {
     program
 }
 
-fn forget(dir: &Path, names: &[&str]) {
+fn drop_from_cache(dir: &Path, names: &[&str]) {
     for name in names {
         fs::remove_file(dir.join(name)).expect("written by the test");
     }
 }
 
 /// Measures both until a pair agrees.
-fn hold(what: &str, unit: &str, ours: impl Fn() -> f64, theirs: impl Fn() -> f64) {
+fn assert_agreement(what: &str, unit: &str, ours: impl Fn() -> f64, theirs: impl Fn() -> f64) {
     let mut ratio = f64::INFINITY;
     for _ in 0..PAIRS {
         let (a, b) = (ours(), theirs());
@@ -137,9 +137,9 @@ fn hold(what: &str, unit: &str, ours: impl Fn() -> f64, theirs: impl Fn() -> f64
 }
 
 #[test]
-fn scripts_of_many_tasks_measure_what_other_programs_measure() {
-    let _turn = turn();
-    if let Some(why) = have(&[
+fn multi_task_scripts_agree_with_independent_programs() {
+    let _turn = serialize_tests();
+    if let Some(why) = missing_requirement(&[
         "losetup",
         "mkfs.ext4",
         "debugfs",
@@ -168,23 +168,23 @@ fn scripts_of_many_tasks_measure_what_other_programs_measure() {
     fs::File::open(&data)
         .and_then(|f| f.sync_all())
         .expect("synced");
-    hold(
+    assert_agreement(
         "a read of interactive",
         "ms",
-        || ours("interactive:seconds=3s,size=64m,bulk=64m", &mnt),
+        || measured_by_seekwell("interactive:seconds=3s,size=64m,bulk=64m", &mnt),
         || {
             let read = &fio_beside_dd(&mnt, 3, 64)["read"];
             read["clat_ns"]["mean"].as_f64().expect("a mean") / 1e6
         },
     );
-    forget(&mnt, &["data"]);
+    drop_from_cache(&mnt, &["data"]);
 
     let program = compiled("starter", served.dir());
-    hold(
+    assert_agreement(
         "a start of app-start",
         "ms",
         || {
-            1e3 * ours(
+            1e3 * measured_by_seekwell(
                 "app-start:starts=2,libraries=4,small=12,readers=1,writers=1,bulk=64m,pause=500ms",
                 &mnt,
             )
@@ -193,10 +193,10 @@ fn scripts_of_many_tasks_measure_what_other_programs_measure() {
     );
 
     let program = compiled("syncer", served.dir());
-    hold(
+    assert_agreement(
         "an fsync of fsync-latency",
         "ms",
-        || ours("fsync-latency:seconds=5s,bulk=16m", &mnt),
+        || measured_by_seekwell("fsync-latency:seconds=5s,bulk=16m", &mnt),
         || syncer(&program, &mnt, 5, 16),
     );
 
@@ -218,10 +218,10 @@ fn scripts_of_many_tasks_measure_what_other_programs_measure() {
         "--invalidate=0",
     ];
     let job = [&layout[..], &threads, &random, &threads].concat();
-    hold(
+    assert_agreement(
         "random writes of tiobench",
         "MiB/s",
-        || ours("tiobench:size=8m,threads=4,random=200", &mnt),
+        || measured_by_seekwell("tiobench:size=8m,threads=4,random=200", &mnt),
         || {
             let write = &fio(&mnt, &job)["write"];
             let number = |what: &str| write[what].as_f64().expect("a number");

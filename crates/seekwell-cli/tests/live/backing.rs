@@ -1,7 +1,7 @@
 //! A served disk with its data in a file: durability of flushes, refused files, and the mount point
 //! of a killed server.
 
-use crate::disk::{self, Served, have, turn};
+use crate::disk::{self, Served, missing_requirement, serialize_tests};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, OpenOptionsExt, symlink};
@@ -32,13 +32,13 @@ fn count(account: &Value, what: &str) -> u64 {
 }
 
 #[test]
-fn a_flush_reaches_the_disk_under_the_backing_file() {
-    let _turn = turn();
-    if let Some(skip) = have(&[]) {
+fn client_flush_reaches_the_disk_under_the_backing_file() {
+    let _turn = serialize_tests();
+    if let Some(skip) = missing_requirement(&[]) {
         println!("skipped: flushes of a backing file: {skip}");
         return;
     }
-    let strace = have(&["strace"]);
+    let strace = missing_requirement(&["strace"]);
     if let Some(why) = &strace {
         println!("skipped: system calls counted beside: {why}");
     }
@@ -95,9 +95,9 @@ fn libc_dsync() -> i32 {
 }
 
 #[test]
-fn a_flush_waits_for_the_slower_of_model_and_host_and_hears_of_errors() {
-    let _turn = turn();
-    if let Some(skip) = have(&["strace"]) {
+fn flush_waits_for_the_slower_of_model_and_host_and_reports_host_errors() {
+    let _turn = serialize_tests();
+    if let Some(skip) = missing_requirement(&["strace"]) {
         println!("skipped: a slow and a failing disk under the backing file: {skip}");
         return;
     }
@@ -147,9 +147,9 @@ fn a_flush_waits_for_the_slower_of_model_and_host_and_hears_of_errors() {
 }
 
 #[test]
-fn every_signal_that_is_caught_ends_it_in_order_with_0() {
-    let _turn = turn();
-    if let Some(skip) = have(&[]) {
+fn caught_signals_stop_the_server_cleanly_with_exit_code_0() {
+    let _turn = serialize_tests();
+    if let Some(skip) = missing_requirement(&[]) {
         println!("skipped: signals to a served disk: {skip}");
         return;
     }
@@ -164,9 +164,9 @@ fn every_signal_that_is_caught_ends_it_in_order_with_0() {
 }
 
 #[test]
-fn the_mount_of_a_killed_server_is_taken_over_by_any_name() {
-    let _turn = turn();
-    if let Some(skip) = have(&["losetup"]) {
+fn mount_of_a_killed_server_is_reused_under_any_spelling() {
+    let _turn = serialize_tests();
+    if let Some(skip) = missing_requirement(&["losetup"]) {
         println!("skipped: the mount of a killed server: {skip}");
         return;
     }

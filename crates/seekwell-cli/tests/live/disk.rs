@@ -10,13 +10,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Serialises the tests: two disks on two cores would make each other late.
-pub fn turn() -> MutexGuard<'static, ()> {
+pub fn serialize_tests() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Why the test cannot run here; `None` if it can.
-pub fn have(programs: &[&str]) -> Option<String> {
+pub fn missing_requirement(programs: &[&str]) -> Option<String> {
     if !rustix::process::geteuid().is_root() {
         return Some("not root".to_owned());
     }
@@ -46,7 +46,7 @@ pub fn run(program: &str, args: &[&str]) -> String {
 }
 
 /// Checks rates only if the account shows that the machine had time for them.
-pub fn believe(account: &Value, check: impl Fn(f64)) {
+pub fn check_if_machine_had_time(account: &Value, check: impl Fn(f64)) {
     let mean = |what: &str| account[what]["mean_ns"].as_f64().unwrap_or_default();
     let error = mean("delivered") / mean("model") - 1.0;
     let late = account["late"]["p99_ns"].as_f64().unwrap_or_default() / 1e3;

@@ -1,7 +1,7 @@
 //! Three figures compared with independent ones: requests per second and the 99th percentile with
 //! fio's, recorded requests with the kernel's count.
 
-use crate::disk::{Served, have, turn};
+use crate::disk::{Served, missing_requirement, serialize_tests};
 use crate::rig::Rig;
 use seekwell_host::watch::{Ext4, Queue};
 use serde_json::Value;
@@ -13,7 +13,7 @@ const JOB: &str = "[a]\nrw=randread\nbs=4k\nsize=8m\ndirect=1\nioengine=libaio\n
                    runtime=2\ntime_based\n";
 
 /// I/Os per second and their 99th percentile in ns, from Seekwell's runner.
-fn ours(job: &Path, dir: &Path) -> (f64, f64) {
+fn measured_by_seekwell(job: &Path, dir: &Path) -> (f64, f64) {
     let o = Command::new(env!("CARGO_BIN_EXE_seekwell"))
         .arg("run")
         .arg(job)
@@ -34,7 +34,7 @@ fn ours(job: &Path, dir: &Path) -> (f64, f64) {
 }
 
 /// The same from fio.
-fn fios(job: &Path, dir: &Path) -> (f64, f64) {
+fn measured_by_fio(job: &Path, dir: &Path) -> (f64, f64) {
     let o = Command::new("fio")
         .arg("--output-format=json")
         .arg(job)
@@ -58,9 +58,9 @@ fn fios(job: &Path, dir: &Path) -> (f64, f64) {
 /// all of them in the same way. So pairs are repeated until one is undisturbed: a rate that is 10 %
 /// off, or a tail that is 25 % off, is off in each of ten.
 #[test]
-fn our_runner_and_fio_measure_the_same_disk() {
-    let _turn = turn();
-    if let Some(why) = have(&["losetup", "mkfs.ext4", "debugfs", "fio"]) {
+fn seekwell_runner_and_fio_measure_equal_rates_and_latencies() {
+    let _turn = serialize_tests();
+    if let Some(why) = missing_requirement(&["losetup", "mkfs.ext4", "debugfs", "fio"]) {
         println!("skipped: our runner against fio: {why}");
         return;
     }
@@ -76,7 +76,10 @@ fn our_runner_and_fio_measure_the_same_disk() {
     let off = |ratios: &(f64, f64)| (ratios.0 - 1.0).abs() >= 0.1 || (ratios.1 - 1.0).abs() >= 0.25;
     let mut ratios = (0.0, 0.0);
     for _ in 0..10 {
-        let (a, b) = (fios(&job, &mnt), ours(&job, &mnt));
+        let (a, b) = (
+            measured_by_fio(&job, &mnt),
+            measured_by_seekwell(&job, &mnt),
+        );
         println!(
             "fio {:.0} IOPS, p99 {:.2} ms; ours {:.0} IOPS, p99 {:.2} ms (the disk: 500, 8.0)",
             a.0,
@@ -92,16 +95,18 @@ fn our_runner_and_fio_measure_the_same_disk() {
     drop(mounted);
     drop(device);
     println!("ours to fio's: rate {:.3}, p99 {:.3}", ratios.0, ratios.1);
-    crate::disk::believe(&served.stop(), |_| assert!(!off(&ratios), "{ratios:?}"));
+    crate::disk::check_if_machine_had_time(&served.stop(), |_| {
+        assert!(!off(&ratios), "{ratios:?}")
+    });
 }
 
 /// The recording equals the kernel's count, to the request and the sector, in every format.
 #[test]
-fn as_many_requests_are_recorded_as_the_kernel_counts() {
+fn recorded_request_count_equals_the_kernel_count() {
     let Some(rig) = Rig::new("recorded requests against the kernel's count") else {
         return;
     };
-    if let Some(why) = have(&["fio"]) {
+    if let Some(why) = missing_requirement(&["fio"]) {
         println!("skipped: recorded requests against the kernel's count: {why}");
         return;
     }

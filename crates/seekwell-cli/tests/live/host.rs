@@ -1,7 +1,7 @@
 //! `seekwell compare --host` on ext4 on the test's loop device: schedulers are set and read back,
 //! programs measured, results stored, and everything is restored in all cases.
 
-use crate::rig::{PATIENCE, Ran, Rig, ended, guardian, pid, ran};
+use crate::rig::{PATIENCE, Ran, Rig, guard_process, pid, ran, wait_for_end};
 use rustix::process::{Signal, kill_process};
 use seekwell_host::watch::{Ext4, Mounted};
 use serde_json::Value;
@@ -24,7 +24,7 @@ impl Mount {
     }
     /// On a device of this size.
     pub fn with(what: &str, mib: u64) -> Option<Mount> {
-        if let Some(why) = crate::disk::have(&["mkfs.ext4", "debugfs"]) {
+        if let Some(why) = crate::disk::missing_requirement(&["mkfs.ext4", "debugfs"]) {
             println!("skipped: {what}: {why}");
             return None;
         }
@@ -105,7 +105,7 @@ pub fn document(r: &Ran) -> Value {
 }
 
 /// Waits until no process of an experiment works below a directory.
-pub fn until_left(dir: &Path) {
+pub fn wait_until_directory_unused(dir: &Path) {
     until("its programs are gone", || {
         let all = fs::read_dir("/proc").expect("there").flatten();
         let mut at = all.map(|e| fs::read_link(e.path().join("cwd")).unwrap_or_default());
@@ -124,7 +124,7 @@ pub fn until(what: &str, so: impl Fn() -> bool) {
 
 /// The command itself reads the scheduler: it is the one the run is counted for.
 #[test]
-fn each_run_is_under_the_scheduler_it_is_counted_for() {
+fn every_run_executes_under_its_recorded_scheduler() {
     let Some(m) = Mount::new("an experiment on a host") else {
         return;
     };
@@ -175,7 +175,7 @@ fn each_run_is_under_the_scheduler_it_is_counted_for() {
 }
 
 #[test]
-fn it_is_meant_and_said_what_is_missing() {
+fn host_experiment_requires_confirmation_and_reports_missing_requirements() {
     let Some(m) = Mount::new("confirmations") else {
         return;
     };
@@ -229,7 +229,7 @@ fn it_is_meant_and_said_what_is_missing() {
     assert!(r.out.ends_with(shown), "{}", r.out);
     m.is_as_before();
     // And in the question on a terminal.
-    if let Some(why) = crate::disk::have(&["script"]) {
+    if let Some(why) = crate::disk::missing_requirement(&["script"]) {
         println!("skipped: the question on a terminal: {why}");
     } else {
         let exe = env!("CARGO_BIN_EXE_seekwell");
@@ -277,7 +277,7 @@ fn it_is_meant_and_said_what_is_missing() {
 /// A daemon that sets another scheduler, a full file system, a run beyond its limit: the run is
 /// marked with the reason, the others are kept.
 #[test]
-fn runs_that_do_not_count_are_marked() {
+fn invalid_runs_are_marked_with_the_reason() {
     let Some(m) = Mount::new("runs that do not count") else {
         return;
     };
@@ -316,7 +316,7 @@ fn runs_that_do_not_count_are_marked() {
 }
 
 #[test]
-fn a_directory_or_a_device_that_goes_away_ends_it_clearly() {
+fn vanished_directory_or_device_ends_the_experiment_with_a_clear_message() {
     let Some(mut m) = Mount::new("what goes away") else {
         return;
     };
@@ -362,7 +362,7 @@ fn a_directory_or_a_device_that_goes_away_ends_it_clearly() {
 }
 
 /// Number of runs in the journal.
-fn kept_in(m: &Mount) -> usize {
+fn runs_in_journal(m: &Mount) -> usize {
     let journal = fs::read_to_string(m.results().join("journal"));
     journal.map_or(0, |t| t.lines().count())
 }
@@ -370,7 +370,7 @@ fn kept_in(m: &Mount) -> usize {
 /// kill -9 at random moments, of the program, its guard process, or both. Each time the settings
 /// are restored, no process stays, and the measurements are kept.
 #[test]
-fn kill_9_at_fifty_moments_leaves_nothing_switched() {
+fn fifty_sigkills_leave_no_scheduler_switched() {
     let Some(m) = Mount::new("kill -9 at fifty moments") else {
         return;
     };
@@ -390,18 +390,18 @@ fn kill_9_at_fifty_moments_leaves_nothing_switched() {
         std::thread::sleep(Duration::from_millis(random >> 56));
         if i == 40 {
             // Late enough for a stored run, however busy the machine is.
-            until("a run is kept", || kept_in(&m) > 0);
+            until("a run is kept", || runs_in_journal(&m) > 0);
         }
         let both = i % 3 == 2;
         if i % 3 != 0
-            && let Some(guardian) = guardian(&child)
+            && let Some(guardian) = guard_process(&child)
         {
             let _ = kill_process(guardian, Signal::KILL);
         }
         if i % 3 == 1 {
             // Only the guard process is killed: the normal end restores the settings.
             let _ = kill_process(pid(&child), Signal::TERM);
-            ended(child);
+            wait_for_end(child);
         } else {
             let _ = kill_process(pid(&child), Signal::KILL);
             child.wait().expect("ours");
@@ -420,7 +420,7 @@ fn kill_9_at_fifty_moments_leaves_nothing_switched() {
             by_guardian += 1;
         }
         assert_eq!(m.rig.settings(), m.rig.before, "{i}");
-        let kept = kept_in(&m);
+        let kept = runs_in_journal(&m);
         assert!(kept >= runs, "{i}: {kept} runs are kept of {runs}");
         runs = kept;
         // The next command would report directories of killed runs.
@@ -438,7 +438,7 @@ fn kill_9_at_fifty_moments_leaves_nothing_switched() {
 
 /// Without root it measures under the active scheduler, and says so.
 #[test]
-fn without_root_it_measures_under_what_is_set() {
+fn without_root_the_experiment_measures_under_the_active_scheduler() {
     let Some(m) = Mount::new("an experiment without root") else {
         return;
     };

@@ -1,14 +1,14 @@
 //! `seekwell verify-kernel`: the models against the running kernel, and planted mistakes that must
 //! be detected.
 
-use crate::disk::{attached, have, turn};
+use crate::disk::{attached, missing_requirement, serialize_tests};
 use serde_json::Value;
 use std::process::{Command, Stdio};
 
 #[test]
-fn ours_issue_in_the_kernels_order_and_planted_mistakes_are_caught() {
-    let _turn = turn();
-    if let Some(why) = have(&["losetup"]) {
+fn models_match_the_running_kernels_order_and_planted_mistakes_are_detected() {
+    let _turn = serialize_tests();
+    if let Some(why) = missing_requirement(&["losetup"]) {
         println!("skipped: verify-kernel: {why}");
         return;
     }
@@ -68,7 +68,7 @@ fn ours_issue_in_the_kernels_order_and_planted_mistakes_are_caught() {
 }
 
 #[test]
-fn what_cannot_be_verified_is_said() {
+fn scheduler_that_cannot_be_verified_is_rejected() {
     let o = Command::new(env!("CARGO_BIN_EXE_seekwell"))
         .args(["verify-kernel", "bqf"])
         .output()

@@ -2,7 +2,7 @@
 //! loop device over a modelled disk in real time. Differences predicted by theory appear; a
 //! scheduler compared with itself shows none.
 
-use crate::disk::{Served, have, turn};
+use crate::disk::{Served, missing_requirement, serialize_tests};
 use seekwell_host::watch::{Ext4, Queue};
 use serde_json::Value;
 use std::fs;
@@ -24,7 +24,7 @@ fn fio(name: &str, rw: &str, bs: &str, depth: u32, seconds: u32) -> String {
 
 /// The comparison of two treatments in a cell: log ratio of the first to the second, p, and p
 /// corrected over all comparisons.
-fn pair(cell: &Value, labels: &[&str], one: &str, other: &str) -> Option<(f64, f64, f64)> {
+fn comparison_of(cell: &Value, labels: &[&str], one: &str, other: &str) -> Option<(f64, f64, f64)> {
     let place = |name: &str| labels.iter().position(|l| *l == name);
     let (a, b) = (place(one)? as u64, place(other)? as u64);
     for p in cell["pairs"].as_array()? {
@@ -44,9 +44,9 @@ fn pair(cell: &Value, labels: &[&str], one: &str, other: &str) -> Option<(f64, f
 }
 
 #[test]
-fn four_schedulers_three_workloads_five_blocks() {
-    let _turn = turn();
-    if let Some(why) = have(&["losetup", "mkfs.ext4", "debugfs", "fio", "sqlite3"]) {
+fn host_experiment_of_four_schedulers_and_three_workloads_agrees_with_prediction() {
+    let _turn = serialize_tests();
+    if let Some(why) = missing_requirement(&["losetup", "mkfs.ext4", "debugfs", "fio", "sqlite3"]) {
         println!("skipped: the lab on the running kernel: {why}");
         return;
     }
@@ -124,7 +124,7 @@ fn four_schedulers_three_workloads_five_blocks() {
         println!("{}: {}", c["workload"], c["sentence"]);
         assert_eq!(c["blocks"], 5);
         // The same scheduler under two names: no difference, at 0.1 % over all comparisons.
-        let (_, _, p) = pair(c, &labels, BFQ, BFQ_AGAIN).expect("compared");
+        let (_, _, p) = comparison_of(c, &labels, BFQ, BFQ_AGAIN).expect("compared");
         assert!(p > 0.001, "a scheduler differs from itself: {c}");
     }
     // Predictions of theory, each with its own p. First, a sequential reader with random writers:
@@ -140,14 +140,14 @@ fn four_schedulers_three_workloads_five_blocks() {
         ("beside idle", BFQ, "kyber"),
         ("beside idle", "mq-deadline", "kyber"),
     ] {
-        let (ratio, p, _) = pair(cell(workload), &labels, s, against).expect("compared");
+        let (ratio, p, _) = comparison_of(cell(workload), &labels, s, against).expect("compared");
         println!("{workload}, {s} against {against}: log ratio {ratio:.2}, p {p:.1e}");
         demanded.push((workload, s, against, ratio, p));
     }
     drop(mounted);
     drop(device);
     // On a busy machine the disk differs from its model.
-    crate::disk::believe(&served.stop(), |_| {
+    crate::disk::check_if_machine_had_time(&served.stop(), |_| {
         for (workload, s, against, ratio, p) in &demanded {
             let so = *ratio > 0.0 && *p < 0.01;
             assert!(so, "{workload}, {s} against {against}: {ratio} {p}");

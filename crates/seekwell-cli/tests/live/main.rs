@@ -5,27 +5,27 @@
 //! idle machine (rates, lateness) are checked only if the account's verdict allows it. The tests
 //! run one at a time, since each serves a disk.
 
+mod adverse_conditions;
 mod alongside;
 mod backing;
+mod check_worlds;
 mod disk;
 mod figures;
 mod host;
-mod hostile;
 mod kernel;
 mod lab;
-mod left;
-mod owners;
+mod leftovers;
 mod programs;
 mod real;
 mod record;
 mod rig;
+mod submitters;
 mod switch;
 mod throttle;
 mod twin;
-mod worlds;
 mod xfs;
 
-use disk::{Served, have, turn};
+use disk::{Served, missing_requirement, serialize_tests};
 use seekwell_core::{Bio, Control, Flags, Instant, IoPrio, Nanos, Op, TaskId};
 use seekwell_server::{Engine, Served as Disk};
 use seekwell_sim::Setup;
@@ -95,9 +95,9 @@ fn replayed(disk: Disk, log: &Path) -> (usize, usize) {
 }
 
 #[test]
-fn the_wall_clock_gives_the_models_times() {
-    let _turn = turn();
-    if let Some(skip) = have(&["losetup"]) {
+fn wall_clock_times_equal_model_times() {
+    let _turn = serialize_tests();
+    if let Some(skip) = missing_requirement(&["losetup"]) {
         println!("skipped: the wall clock against the model: {skip}");
         return;
     }
@@ -114,7 +114,7 @@ fn the_wall_clock_gives_the_models_times() {
             "iflag=direct",
         ],
     );
-    let fio = have(&["fio"]);
+    let fio = missing_requirement(&["fio"]);
     if let Some(why) = &fio {
         println!("skipped: random reads by fio: {why}");
     } else {
@@ -152,7 +152,7 @@ fn the_wall_clock_gives_the_models_times() {
             "depth reaches the model"
         );
     }
-    disk::believe(&account, |error| {
+    disk::check_if_machine_had_time(&account, |error| {
         assert!(error.abs() < 0.10, "delivered {error:+.3} off the model");
     });
 }
@@ -160,9 +160,9 @@ fn the_wall_clock_gives_the_models_times() {
 /// An old scheduler in real time: its decisions are those the simulator predicts for the same
 /// arrivals, and differ from those of the device alone.
 #[test]
-fn a_scheduler_in_the_path_decides_as_the_simulator_predicts() {
-    let _turn = turn();
-    if let Some(skip) = have(&["losetup", "fio"]) {
+fn scheduler_in_a_served_disk_decides_as_simulated() {
+    let _turn = serialize_tests();
+    if let Some(skip) = missing_requirement(&["losetup", "fio"]) {
         println!("skipped: a scheduler in the path: {skip}");
         return;
     }
@@ -201,9 +201,9 @@ fn a_scheduler_in_the_path_decides_as_the_simulator_predicts() {
 }
 
 #[test]
-fn ext4_keeps_its_bytes() {
-    let _turn = turn();
-    if let Some(skip) = have(&["losetup", "mkfs.ext4", "e2fsck"]) {
+fn ext4_on_a_served_disk_keeps_its_data() {
+    let _turn = serialize_tests();
+    if let Some(skip) = missing_requirement(&["losetup", "mkfs.ext4", "e2fsck"]) {
         println!("skipped: ext4 over the modelled disk: {skip}");
         return;
     }
@@ -235,9 +235,9 @@ fn ext4_keeps_its_bytes() {
 }
 
 #[test]
-fn nothing_is_left_behind() {
-    let _turn = turn();
-    if let Some(skip) = have(&["losetup"]) {
+fn served_disk_leaves_nothing_behind() {
+    let _turn = serialize_tests();
+    if let Some(skip) = missing_requirement(&["losetup"]) {
         println!("skipped: what a served disk leaves behind: {skip}");
         return;
     }

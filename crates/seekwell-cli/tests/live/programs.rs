@@ -1,7 +1,7 @@
 //! Real programs by their recipes: PostgreSQL under pgbench, SQLite and nginx, with cells of
 //! seconds, on ext4 on the test's loop device; and a phone's /sys in place of the kernel's.
 
-use crate::disk::have;
+use crate::disk::missing_requirement;
 use crate::host::{Mount, document};
 use crate::rig::ran;
 use std::fs;
@@ -10,7 +10,7 @@ use std::process::Command;
 
 /// Each gives its metric, with requests that reached the device, and leaves no process and no file.
 #[test]
-fn programs_give_their_numbers() {
+fn real_programs_report_their_metrics_and_leave_nothing_behind() {
     let mut m = None;
     for (program, workload, unit) in [
         ("sqlite3", "sqlite3:inserts=20", "s"),
@@ -18,7 +18,7 @@ fn programs_give_their_numbers() {
         ("nginx", "nginx:requests=20,clients=2", "requests/s"),
         ("mariadbd", "mariadb-scan:rows=2000", "s"),
     ] {
-        if let Some(why) = have(&[program]) {
+        if let Some(why) = missing_requirement(&[program]) {
             println!("skipped: {program} on a host: {why}");
             continue;
         }
@@ -87,8 +87,8 @@ fn programs_give_their_numbers() {
 /// `host`, `switch` and `run` unchanged, with the /sys of a phone of 2014 (eMMC, single-queue
 /// names) mounted over this machine's, in a separate mount namespace.
 #[test]
-fn a_phones_sys_is_shown_switched_and_run_on() {
-    if let Some(why) = have(&["unshare", "mount"]) {
+fn host_switch_and_run_work_with_a_phones_sys() {
+    if let Some(why) = missing_requirement(&["unshare", "mount"]) {
         println!("skipped: a phone's /sys: {why}");
         return;
     }

@@ -1,7 +1,7 @@
 //! `run --dir` and `--raw` on the test's disks: loop devices over files, with a small ext4 that
 //! fills up, is read-only, or is on a partition.
 
-use crate::disk::{have, run, turn, until, written};
+use crate::disk::{missing_requirement, run, serialize_tests, until, written};
 use serde_json::Value;
 use std::fs;
 use std::io::Write;
@@ -149,9 +149,9 @@ fn names(dir: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_disk_that_is_full_or_fills_up() {
-    let _turn = turn();
-    if let Some(skip) = have(&["losetup", "mkfs.ext4", "mount"]) {
+fn full_disk_is_rejected_before_or_reported_during_a_run() {
+    let _turn = serialize_tests();
+    if let Some(skip) = missing_requirement(&["losetup", "mkfs.ext4", "mount"]) {
         println!("skipped: full disks: {skip}");
         return;
     }
@@ -199,9 +199,9 @@ fn a_disk_that_is_full_or_fills_up() {
 }
 
 #[test]
-fn the_scheduler_in_force_is_found_and_left() {
-    let _turn = turn();
-    if let Some(skip) = have(&["losetup", "mkfs.ext4", "mount"]) {
+fn active_scheduler_is_detected_and_left_unchanged() {
+    let _turn = serialize_tests();
+    if let Some(skip) = missing_requirement(&["losetup", "mkfs.ext4", "mount"]) {
         println!("skipped: the scheduler in force: {skip}");
         return;
     }
@@ -247,9 +247,9 @@ fn the_scheduler_in_force_is_found_and_left() {
 }
 
 #[test]
-fn raw_devices_and_depth_on_both_sector_sizes() {
-    let _turn = turn();
-    if let Some(skip) = have(&["losetup", "mkfs.ext4", "mount"]) {
+fn raw_devices_run_at_depth_on_both_sector_sizes() {
+    let _turn = serialize_tests();
+    if let Some(skip) = missing_requirement(&["losetup", "mkfs.ext4", "mount"]) {
         println!("skipped: raw devices: {skip}");
         return;
     }

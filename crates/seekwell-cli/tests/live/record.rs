@@ -2,7 +2,7 @@
 //! replay read the recording, and a replay gives the same requests. A written rule has the intended
 //! effect.
 
-use crate::disk::{have, turn};
+use crate::disk::{missing_requirement, serialize_tests};
 use crate::rig::{Ran, Rig};
 use serde_json::Value;
 use std::fs;
@@ -23,11 +23,11 @@ fn recorded(rig: &Rig, name: &str, command: &[&str]) -> Value {
 }
 
 #[test]
-fn a_recorded_trace_is_read_by_others_and_replays_to_the_same() {
+fn recorded_trace_is_readable_by_other_tools_and_replays_identically() {
     let Some(rig) = Rig::new("recorded traces") else {
         return;
     };
-    if let Some(why) = have(&["fio"]) {
+    if let Some(why) = missing_requirement(&["fio"]) {
         println!("skipped: recorded traces: {why}");
         return;
     }
@@ -121,7 +121,7 @@ fn a_recorded_trace_is_read_by_others_and_replays_to_the_same() {
     }
     rig.is_as_before();
 
-    if let Some(why) = have(&["blkparse", "btt"]) {
+    if let Some(why) = missing_requirement(&["blkparse", "btt"]) {
         println!("skipped: blkparse and btt on what was recorded: {why}");
         return;
     }
@@ -157,11 +157,11 @@ fn a_recorded_trace_is_read_by_others_and_replays_to_the_same() {
 /// Both ways record the same requests of the same run, one nested in the other. Every record is
 /// equal, including the process, except for the rounding of times by tracefs.
 #[test]
-fn bpf_and_tracefs_record_the_same() {
+fn bpf_and_tracefs_record_the_same_requests() {
     let Some(rig) = Rig::new("BPF against tracefs") else {
         return;
     };
-    if let Some(why) = have(&["fio"]) {
+    if let Some(why) = missing_requirement(&["fio"]) {
         println!("skipped: BPF against tracefs: {why}");
         return;
     }
@@ -256,9 +256,9 @@ fn bpf_and_tracefs_record_the_same() {
 }
 
 #[test]
-fn a_recorded_command_passes_its_code_on_and_leaves_nothing() {
+fn recorded_commands_exit_code_is_returned_and_nothing_left_behind() {
     // Leftovers of another test's killed run would be seen too.
-    let _turn = turn();
+    let _turn = serialize_tests();
     let Some(rig) = Rig::new("a recorded command") else {
         return;
     };
@@ -306,11 +306,11 @@ fn a_recorded_command_passes_its_code_on_and_leaves_nothing() {
 
 /// In a separate mount namespace: the machine's rules and notes are not touched.
 #[test]
-fn a_rule_that_is_written_is_understood_by_udev_and_undone() {
+fn written_udev_rule_is_applied_by_udev_and_undone() {
     let Some(rig) = Rig::new("udev rules") else {
         return;
     };
-    if let Some(why) = have(&["unshare", "udevadm"]) {
+    if let Some(why) = missing_requirement(&["unshare", "udevadm"]) {
         println!("skipped: udev rules: {why}");
         return;
     }

@@ -28,7 +28,7 @@ impl Rig {
     /// Over a sparse file of this size.
     pub fn with(what: &str, mib: u64) -> Option<Rig> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        if let Some(why) = crate::disk::have(&["losetup"]) {
+        if let Some(why) = crate::disk::missing_requirement(&["losetup"]) {
             println!("skipped: {what}: {why}");
             return None;
         }
@@ -177,7 +177,7 @@ pub fn ran(o: Output) -> Ran {
 
 /// Waits for the end of a process that was told to end; kills it after the limit and fails the
 /// test.
-pub fn ended(mut child: Child) -> Ran {
+pub fn wait_for_end(mut child: Child) -> Ran {
     let end = Instant::now() + PATIENCE;
     while child.try_wait().expect("ours").is_none() {
         if Instant::now() > end {
@@ -187,7 +187,7 @@ pub fn ended(mut child: Child) -> Ran {
         std::thread::sleep(Duration::from_millis(10));
     }
     // A command that wrongly lives on would hold the pipes.
-    ran(child.wait_with_output_of_the_killed())
+    ran(child.wait_after_kill())
 }
 
 pub fn pid(child: &Child) -> Pid {
@@ -195,7 +195,7 @@ pub fn pid(child: &Child) -> Pid {
 }
 
 /// The guard process of a run: its child that is not the command.
-pub fn guardian(child: &Child) -> Option<Pid> {
+pub fn guard_process(child: &Child) -> Option<Pid> {
     let file = format!("/proc/{0}/task/{0}/children", child.id());
     let text = fs::read_to_string(file).ok()?;
     let mut all = text
@@ -210,11 +210,11 @@ pub fn guardian(child: &Child) -> Option<Pid> {
 
 /// The output of a process whose command lives on and holds the pipes.
 pub trait Killed {
-    fn wait_with_output_of_the_killed(self) -> Output;
+    fn wait_after_kill(self) -> Output;
 }
 
 impl Killed for Child {
-    fn wait_with_output_of_the_killed(mut self) -> Output {
+    fn wait_after_kill(mut self) -> Output {
         use std::io::Read;
         let status = self.wait().expect("it ends");
         let mut stderr = Vec::new();

@@ -1,7 +1,7 @@
 //! `seekwell switch` on the test's loop devices: the settings are active, and everything is
 //! restored: at the end, after a failed command, after signals, after a panic, after kill -9.
 
-use crate::rig::{Killed, PATIENCE, Rig, ended, guardian, pid, ran};
+use crate::rig::{Killed, PATIENCE, Rig, guard_process, pid, ran, wait_for_end};
 use rustix::process::{Signal, kill_process};
 use seekwell_host::block::{Machine, Tree};
 use seekwell_host::switch::journal::Records;
@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 #[test]
-fn a_switch_is_in_force_and_its_own_words_undo_it() {
+fn switch_takes_effect_and_the_printed_command_undoes_it() {
     let Some(rig) = Rig::new("a switch and back") else {
         return;
     };
@@ -81,7 +81,7 @@ fn a_switch_is_in_force_and_its_own_words_undo_it() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_and_changes_nothing() {
+fn invalid_switches_are_rejected_without_changes() {
     let Some(rig) = Rig::new("refusals") else {
         return;
     };
@@ -118,7 +118,7 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn a_command_runs_under_it_and_its_end_is_passed_on() {
+fn command_runs_under_the_switched_scheduler_and_its_exit_code_is_returned() {
     let Some(rig) = Rig::new("a command under another scheduler") else {
         return;
     };
@@ -166,7 +166,7 @@ fn a_command_runs_under_it_and_its_end_is_passed_on() {
 }
 
 #[test]
-fn signals_reach_the_command_and_everything_is_put_back() {
+fn signals_reach_the_command_and_settings_are_restored() {
     let Some(rig) = Rig::new("signals") else {
         return;
     };
@@ -180,7 +180,7 @@ fn signals_reach_the_command_and_everything_is_put_back() {
         ] {
             let child = rig.start(&rig.script_after(first, rest));
             kill_process(pid(&child), signal).expect("it runs");
-            let r = ended(child);
+            let r = wait_for_end(child);
             assert_eq!(r.code, Some(code), "{signal:?} {rest}: {}", r.err);
             rig.is_as_before();
             fs::remove_file(rig.dir.join("started")).expect("there");
@@ -189,17 +189,17 @@ fn signals_reach_the_command_and_everything_is_put_back() {
 }
 
 #[test]
-fn after_kill_9_the_guardian_puts_everything_back() {
+fn guard_process_restores_settings_after_sigkill() {
     let Some(rig) = Rig::new("the guardian") else {
         return;
     };
     let child = rig.start(&rig.script("exec sleep 600"));
     // Signals that stop programs do not stop the guard process.
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
-        kill_process(guardian(&child).expect("it has one"), signal).expect("it runs");
+        kill_process(guard_process(&child).expect("it has one"), signal).expect("it runs");
     }
     kill_process(pid(&child), Signal::KILL).expect("it runs");
-    child.wait_with_output_of_the_killed();
+    child.wait_after_kill();
     let end = Instant::now() + PATIENCE;
     while rig.records().exists() && Instant::now() < end {
         std::thread::sleep(Duration::from_millis(10));
@@ -209,15 +209,15 @@ fn after_kill_9_the_guardian_puts_everything_back() {
 }
 
 #[test]
-fn what_kill_9_of_both_leaves_the_next_run_puts_back() {
+fn next_run_restores_settings_after_sigkill_of_program_and_guard() {
     let Some(rig) = Rig::new("kill -9") else {
         return;
     };
     for next in ["restore", "switch"] {
         let child = rig.start(&rig.script("exec sleep 600"));
-        kill_process(guardian(&child).expect("it has one"), Signal::KILL).expect("it runs");
+        kill_process(guard_process(&child).expect("it has one"), Signal::KILL).expect("it runs");
         kill_process(pid(&child), Signal::KILL).expect("it runs");
-        let r = ran(child.wait_with_output_of_the_killed());
+        let r = ran(child.wait_after_kill());
         assert_eq!(r.code, None, "killed");
         assert!(
             r.err.contains("switch --restore"),
@@ -264,7 +264,7 @@ fn what_kill_9_of_both_leaves_the_next_run_puts_back() {
 }
 
 #[test]
-fn two_at_once_refuse_each_other() {
+fn two_concurrent_switches_exclude_each_other() {
     let Some(rig) = Rig::new("two at once") else {
         return;
     };
@@ -276,12 +276,12 @@ fn two_at_once_refuse_each_other() {
     assert!(r.out.contains("No killed run"), "it lives: {}", r.out);
     assert_eq!(rig.active(), "bfq");
     kill_process(pid(&child), Signal::TERM).expect("it runs");
-    ended(child);
+    wait_for_end(child);
     rig.is_as_before();
 }
 
 #[test]
-fn a_panic_puts_everything_back() {
+fn settings_are_restored_after_a_panic() {
     let Some(rig) = Rig::new("a panic") else {
         return;
     };
@@ -308,7 +308,7 @@ fn a_panic_puts_everything_back() {
 
 /// The command detaches its own device: reported, harmless, without leftovers.
 #[test]
-fn a_device_that_goes_away_is_no_disaster() {
+fn vanished_device_is_reported_without_error() {
     let Some(mut rig) = Rig::new("a device that goes away") else {
         return;
     };
@@ -328,7 +328,7 @@ fn a_device_that_goes_away_is_no_disaster() {
 }
 
 #[test]
-fn what_schedules_under_a_loop_device_is_told() {
+fn host_reports_the_scheduler_below_a_loop_device() {
     let Some(rig) = Rig::new("what schedules under a loop device") else {
         return;
     };
@@ -350,11 +350,11 @@ fn what_schedules_under_a_loop_device_is_told() {
 /// The device under / needs a confirmation. (Here a table of mounts declares the test's device as
 /// that.)
 #[test]
-fn the_device_under_the_root_is_switched_only_if_meant() {
+fn root_device_is_switched_only_after_confirmation() {
     let Some(rig) = Rig::new("the device under /") else {
         return;
     };
-    if let Some(why) = crate::disk::have(&["unshare"]) {
+    if let Some(why) = crate::disk::missing_requirement(&["unshare"]) {
         println!("skipped: the device under /: {why}");
         return;
     }
@@ -397,7 +397,7 @@ fn the_device_under_the_root_is_switched_only_if_meant() {
 }
 
 #[test]
-fn without_root_the_line_to_type_is_said() {
+fn without_root_the_required_command_is_printed() {
     let Some(rig) = Rig::new("without root") else {
         return;
     };

@@ -25,7 +25,7 @@ struct Fresh {
 
 impl Fresh {
     fn new(what: &str) -> Option<Fresh> {
-        if let Some(why) = crate::disk::have(&["losetup", "mkfs.ext4", "debugfs"]) {
+        if let Some(why) = crate::disk::missing_requirement(&["losetup", "mkfs.ext4", "debugfs"]) {
             println!("skipped: {what}: {why}");
             return None;
         }
@@ -91,7 +91,7 @@ impl Drop for Fresh {
 }
 
 #[test]
-fn the_kernel_throttles_under_each_scheduler_as_the_table_says() {
+fn running_kernels_wbt_defaults_equal_the_table() {
     let Some(f) = Fresh::new("writeback throttling by scheduler") else {
         return;
     };
@@ -118,7 +118,7 @@ fn the_kernel_throttles_under_each_scheduler_as_the_table_says() {
 }
 
 #[test]
-fn an_experiment_on_a_host_leaves_throttling_to_the_kernel() {
+fn host_experiment_leaves_wbt_unchanged() {
     let Some(f) = Fresh::new("writeback throttling in an experiment") else {
         return;
     };

@@ -1,8 +1,8 @@
 //! `compare --host` with its simulation, with limits of control groups, and after a power cut.
 
-use crate::disk::turn;
-use crate::host::{Mount, document, until, until_left};
-use crate::rig::{Ran, guardian, pid};
+use crate::disk::serialize_tests;
+use crate::host::{Mount, document, until, wait_until_directory_unused};
+use crate::rig::{Ran, guard_process, pid};
 use rustix::process::{Signal, kill_process};
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use std::path::Path;
 /// restored before the simulation starts. A disk with ten times the service time is slower in
 /// simulation.
 #[test]
-fn simulation_stands_beside_reality() {
+fn simulation_and_host_results_are_reported_with_their_ratio() {
     let Some(m) = Mount::new("simulation beside reality") else {
         return;
     };
@@ -92,9 +92,9 @@ fn simulation_stands_beside_reality() {
 /// All processes are killed at once, including the guard. One command reports, restores and removes
 /// the leftovers; a second one finds nothing. The same after a boot, but without settings.
 #[test]
-fn what_a_power_cut_leaves_is_put_back_and_told() {
+fn leftovers_of_a_power_cut_are_restored_and_reported() {
     // Leftovers of another test's killed run would be reported too.
-    let _turn = turn();
+    let _turn = serialize_tests();
     let Some(m) = Mount::new("what a power cut leaves") else {
         return;
     };
@@ -113,7 +113,7 @@ fn what_a_power_cut_leaves_is_put_back_and_told() {
         let mut child = m.start(&file);
         let runs = || fs::read_to_string(&begun).map_or(0, |t| t.lines().count());
         until("it is at work", || runs() > 1);
-        let guardian = guardian(&child);
+        let guardian = guard_process(&child);
         let _ = kill_process(guardian.expect("there is one"), Signal::KILL);
         let _ = kill_process(pid(&child), Signal::KILL);
         child.wait().expect("ours");
@@ -121,7 +121,7 @@ fn what_a_power_cut_leaves_is_put_back_and_told() {
         if booted {
             // After a boot no process is left, the contents of /run are gone, and the boot's number
             // differs.
-            until_left(&m.at());
+            wait_until_directory_unused(&m.at());
             fs::remove_dir_all(m.rig.records()).expect("ours");
             let scheduler = m.rig.queue().join("scheduler");
             fs::write(scheduler, "none").expect("as a boot leaves it");
@@ -165,7 +165,7 @@ fn what_a_power_cut_leaves_is_put_back_and_told() {
 /// A limit of a control group works under any scheduler: under `none` the limited reader takes the
 /// expected time, and no group is left.
 #[test]
-fn a_limited_neighbour_is_limited() {
+fn cgroup_limit_applies_to_a_neighbour() {
     let Some(m) = Mount::new("limits of control groups") else {
         return;
     };

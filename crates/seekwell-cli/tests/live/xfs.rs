@@ -1,7 +1,7 @@
 //! The same on xfs as on ext4: the scheduler below is found, schedulers are set, measured and
 //! restored, and the recording equals the requests to the device.
 
-use crate::disk::{have, run};
+use crate::disk::{missing_requirement, run};
 use crate::host::document;
 use crate::rig::Rig;
 use serde_json::Value;
@@ -19,7 +19,7 @@ struct Xfs {
 
 impl Xfs {
     fn new(what: &str) -> Option<Xfs> {
-        if let Some(why) = have(&["mkfs.xfs", "mount"]) {
+        if let Some(why) = missing_requirement(&["mkfs.xfs", "mount"]) {
             println!("skipped: {what}: {why}");
             return None;
         }
@@ -46,7 +46,7 @@ impl Drop for Xfs {
 }
 
 #[test]
-fn an_experiment_on_xfs() {
+fn host_experiment_runs_on_xfs() {
     let Some(x) = Xfs::new("an experiment on xfs") else {
         return;
     };
@@ -92,7 +92,7 @@ fn an_experiment_on_xfs() {
 
 /// A megabyte of direct writes is a megabyte in the recording, whatever the log adds.
 #[test]
-fn what_is_recorded_on_xfs() {
+fn recording_on_xfs_contains_every_written_byte() {
     let Some(x) = Xfs::new("a record on xfs") else {
         return;
     };

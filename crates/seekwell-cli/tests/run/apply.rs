@@ -1,6 +1,6 @@
 //! `seekwell apply` below a separate root: files, settings, and undo.
 
-use super::host::{Copy, acts_below, phone};
+use super::host::{Copy, assert_commands_name_the_tree, phone};
 use crate::seekwell;
 use std::fs;
 
@@ -19,7 +19,7 @@ fn scheduler(c: &Copy, device: &str) -> String {
 }
 
 #[test]
-fn a_choice_is_shown_written_and_taken_away() {
+fn scheduler_choice_is_previewed_applied_persisted_and_undone() {
     let c = disk("apply");
     let args = |more: &[&'static str]| -> Vec<String> {
         let base = ["apply", "--device", "sda", "--root", c.root()];
@@ -52,7 +52,7 @@ fn a_choice_is_shown_written_and_taken_away() {
     for says in ["mq-deadline -> bfq, read back", "written: ", "undo: "] {
         assert!(r.out.contains(says), "{says}: {}", r.out);
     }
-    acts_below(&c, &r.out);
+    assert_commands_name_the_tree(&c, &r.out);
     let name = "etc/udev/rules.d/62-seekwell-WDCWD40EFRXWCC4E0001.rules";
     let rule = fs::read_to_string(c.0.join(name)).expect("written");
     assert!(
@@ -67,7 +67,7 @@ fn a_choice_is_shown_written_and_taken_away() {
 }
 
 #[test]
-fn a_word_for_the_kernel_that_is_ignored_is_pointed_out() {
+fn ignored_elevator_kernel_parameter_is_reported() {
     let c = disk("apply-elevator");
     c.put("etc/default/grub", "GRUB_CMDLINE_LINUX=\"elevator=noop\"\n");
     let r = seekwell(&[
@@ -90,7 +90,7 @@ fn a_word_for_the_kernel_that_is_ignored_is_pointed_out() {
 
 /// A phone of 2014: single-queue names, an eMMC without udev, a kernel that obeys `elevator=`.
 #[test]
-fn a_phone_is_switched_and_kept_by_its_own_means() {
+fn phone_scheduler_is_switched_and_persisted_with_the_phones_own_means() {
     let c = phone("apply-phone");
     c.put("proc/sys/kernel/osrelease", "3.4.0-gd59db4e\n");
     let run = |more: &[&str]| {
@@ -115,13 +115,13 @@ fn a_phone_is_switched_and_kept_by_its_own_means() {
     assert!(r.err.contains("is a part of mmcblk0"), "{}", r.err);
     let r = seekwell(&["apply", "noop", "-d", "mmcblk1", "--root", c.root()]);
     assert!(r.err.contains("`seekwell host --root "), "{}", r.err);
-    acts_below(&c, &r.err);
+    assert_commands_name_the_tree(&c, &r.err);
 }
 
 /// A rule that would come after Seekwell's, and the active profile of tuned, are named by file and
 /// line, with the scheduler that would win.
 #[test]
-fn what_has_the_last_word_at_boot_is_named() {
+fn boot_configuration_that_overrides_the_choice_is_named() {
     let c = disk("apply-later");
     c.put(
         "etc/udev/rules.d/90-io-schedulers.rules",
@@ -195,7 +195,7 @@ fn what_has_the_last_word_at_boot_is_named() {
 
 /// Like `kill -9` between the temporary and the final name of a file.
 #[test]
-fn half_written_files_of_a_killed_apply_go() {
+fn half_written_files_of_a_killed_apply_are_removed() {
     let half = |c: &Copy| {
         c.put("etc/udev/rules.d/.62-seekwell-X.rules.seekwell", "half");
         c.put("var/lib/seekwell/applied/.X.json.seekwell", "half");
@@ -242,7 +242,7 @@ fn half_written_files_of_a_killed_apply_go() {
 
 /// A note that others may write is refused with a message, also by `host restore`.
 #[test]
-fn a_note_that_others_may_write_is_refused() {
+fn note_writable_by_others_is_rejected() {
     use std::os::unix::fs::PermissionsExt;
     let c = disk("apply-untrusted");
     let base = ["apply", "-d", "sda", "--root", c.root()];

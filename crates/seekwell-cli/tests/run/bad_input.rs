@@ -4,7 +4,7 @@ use crate::{project, scratch, seekwell};
 use std::io::Write;
 
 /// One message, no panic, nothing on stdout.
-fn refused(args: &[&str], says: &[&str]) {
+fn assert_rejected(args: &[&str], says: &[&str]) {
     let r = seekwell(args);
     assert_eq!(r.code, 2, "{args:?}: {}{}", r.out, r.err);
     assert_eq!(r.out, "", "{args:?}");
@@ -18,7 +18,7 @@ fn refused(args: &[&str], says: &[&str]) {
 const CASE: &str = r#"{"case":"a","elevator":"noop","input":[[0,1,1,"R",0,8]]}"#;
 
 #[test]
-fn files_that_are_no_cases() {
+fn invalid_case_files_are_rejected() {
     let zst = |text: &[u8]| zstd::encode_all(text, 3).unwrap();
     let whole = zst(CASE.repeat(2000).as_bytes());
     let rows: &[(&str, Vec<u8>, &[&str])] = &[
@@ -86,7 +86,7 @@ fn files_that_are_no_cases() {
         let file = scratch(&format!("bad-{name}"), content);
         let mut all = vec![&*file];
         all.extend(*says);
-        refused(&["explain", &file], &all);
+        assert_rejected(&["explain", &file], &all);
     }
 }
 
@@ -98,11 +98,11 @@ fn a_decompression_bomb_stops_at_the_line_limit() {
         encoder.write_all(&zeros).unwrap();
     }
     let file = scratch("bomb.zst", &encoder.finish().unwrap());
-    refused(&["explain", &file], &[&file, "line 1", "16 MiB"]);
+    assert_rejected(&["explain", &file], &[&file, "line 1", "16 MiB"]);
 }
 
 #[test]
-fn cases_that_ask_for_what_there_is_not() {
+fn cases_with_unknown_or_invalid_settings_are_rejected() {
     let with = |from: &str, to: &str| CASE.replace(from, to);
     let rows: &[(&str, String, &[&str])] = &[
         (
@@ -139,12 +139,12 @@ fn cases_that_ask_for_what_there_is_not() {
     ];
     for (name, case, says) in rows {
         let file = scratch(&format!("asks-{name}.jsonl"), case.as_bytes());
-        refused(&["explain", &file], says);
+        assert_rejected(&["explain", &file], says);
     }
 }
 
 #[test]
-fn options_out_of_range() {
+fn out_of_range_options_are_rejected() {
     let case = project("cases/noop.jsonl");
     let csv = scratch("options.csv", b"0,1,1,R,0,8\n");
     let rows: &[(&[&str], &[&str])] = &[
@@ -186,14 +186,14 @@ fn options_out_of_range() {
         (&["levitate"], &["levitate"]),
     ];
     for (args, says) in rows {
-        refused(args, says);
+        assert_rejected(args, says);
     }
 }
 
 /// Faulty presets of the user: one line that names file, line and remedy, wherever a device is
 /// named.
 #[test]
-fn device_files_that_cannot_be() {
+fn faulty_device_files_are_rejected_with_line_and_remedy() {
     let preset = std::fs::read_to_string(project(
         "crates/seekwell-device/presets/hdd-hitachi-7k200.toml",
     ))
@@ -251,33 +251,33 @@ fn device_files_that_cannot_be() {
         ] {
             let mut all = vec![&*file];
             all.extend(*says);
-            refused(&args, &all);
+            assert_rejected(&args, &all);
         }
     }
 }
 
 #[test]
-fn check_worlds_refuses_before_it_touches_anything() {
-    refused(&["check-worlds", "nope"], &["nope", "fs-mark"]);
-    refused(&["check-worlds", "fs-mark:filez=3"], &["filez", "files"]);
-    refused(&["check-worlds", "hdparm"], &["hdparm", "raw device"]);
-    refused(&["check-worlds", "--device", "hdd:nope"], &["nope"]);
-    refused(
+fn check_worlds_rejects_bad_input_before_any_action() {
+    assert_rejected(&["check-worlds", "nope"], &["nope", "fs-mark"]);
+    assert_rejected(&["check-worlds", "fs-mark:filez=3"], &["filez", "files"]);
+    assert_rejected(&["check-worlds", "hdparm"], &["hdparm", "raw device"]);
+    assert_rejected(&["check-worlds", "--device", "hdd:nope"], &["nope"]);
+    assert_rejected(
         &["check-worlds", "--scheduler", "zyxwvut"],
         &["zyxwvut", "mq-deadline"],
     );
-    refused(
+    assert_rejected(
         &["check-worlds", "--machine", "wheels=4"],
         &["--machine", "wheels", "cores"],
     );
     if rustix::process::geteuid().is_root() {
         let file = scratch("keep-below-a-file", b"");
         let dir = format!("{file}/traces");
-        refused(
+        assert_rejected(
             &["check-worlds", "--keep", &dir],
             &["--keep", "traces", "can be created or written"],
         );
     } else {
-        refused(&["check-worlds"], &["sudo seekwell check-worlds"]);
+        assert_rejected(&["check-worlds"], &["sudo seekwell check-worlds"]);
     }
 }

@@ -3,7 +3,7 @@
 use super::{good, scratch, seekwell};
 
 /// Runs a command that must be refused with these words.
-fn refused(args: &[&str], says: &[&str]) {
+fn assert_rejected(args: &[&str], says: &[&str]) {
     let r = seekwell(args);
     assert_eq!(r.code, 2, "{args:?}: {}", r.err);
     for s in says {
@@ -12,7 +12,7 @@ fn refused(args: &[&str], says: &[&str]) {
 }
 
 #[test]
-fn a_trace_from_1970_on_ends_on_every_disk() {
+fn trace_with_unix_times_ends_on_every_disk() {
     let rows = "t_ns,op,sector,sectors\n0,R,400,8\n10000000000000000,W,800,8\n\
                 1700000000000000000,R,1600,8\n";
     let file = scratch("epoch.csv", rows.as_bytes());
@@ -22,18 +22,18 @@ fn a_trace_from_1970_on_ends_on_every_disk() {
         "late.csv",
         format!("{rows}9000000000000000001,R,0,8\n").as_bytes(),
     );
-    refused(
+    assert_rejected(
         &["replay", &late, "-s", "noop"],
         &["line 5: record 4", "285 years"],
     );
     let long = "t_ns,op,sector,sectors\n0,R,0,4294967295\n";
     let long = scratch("long.csv", long.as_bytes());
     let on = ["replay", &long, "-s", "noop", "-d", "hdd:exos-x18"];
-    refused(&on, &["record 1: a request of 4294967295 sectors", "4 GiB"]);
+    assert_rejected(&on, &["record 1: a request of 4294967295 sectors", "4 GiB"]);
 }
 
 #[test]
-fn every_machine_option_has_its_range() {
+fn every_machine_option_reports_its_range() {
     for (option, says) in [
         ("aged=2147483648", "a mean run of 1..=32768 blocks"),
         ("memory=18446744073709551615", "a size of 16M to 4096G"),
@@ -55,7 +55,7 @@ fn every_machine_option_has_its_range() {
             "--machine",
             option,
         ];
-        refused(&args, &["--machine", says]);
+        assert_rejected(&args, &["--machine", says]);
     }
     for option in [
         "aged=32768",
@@ -84,23 +84,23 @@ fn every_machine_option_has_its_range() {
 }
 
 #[test]
-fn members_that_multiply_and_devices_that_nest_have_their_bound() {
+fn nested_and_multiplied_devices_are_limited() {
     let cube = "raid0:members=64,of=(raid0:members=64,of=(raid0:members=64))";
-    refused(
+    assert_rejected(
         &["replay", "none.csv", "-d", cube, "-s", "noop"],
         &["consists of 262144 devices", "the limit is 512 devices"],
     );
     let deep = (0..12).fold("hdd:hitachi-7k200".to_owned(), |d, _| {
         format!("virtual:over=({d})")
     });
-    refused(
+    assert_rejected(
         &["replay", "none.csv", "-d", &deep, "-s", "noop"],
         &["devices are nested more than 8 levels deep"],
     );
 }
 
 #[test]
-fn a_fio_job_goes_on_where_there_is_no_fallocate() {
+fn fio_job_continues_without_fallocate() {
     let job = "[w]\nfilename=t\nsize=1m\ndirect=1\nbs=4k\nrw=randwrite\n";
     let file = scratch("nofallocate.fio", job.as_bytes());
     let text = good(&["run", &file, "-q", "--details", "-s", "deadline-2.6.18,cfq"]);

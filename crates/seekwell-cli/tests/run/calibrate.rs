@@ -1,7 +1,7 @@
 //! `seekwell calibrate` on the test's own files and loop devices.
 
 use super::*;
-use crate::watched::Watched;
+use crate::watched_run::Watched;
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
@@ -105,7 +105,7 @@ fn check(r: &Ran, preset: &str) {
 }
 
 #[test]
-fn a_file_is_calibrated_and_the_preset_runs() {
+fn calibrated_file_gives_a_usable_preset() {
     let file = image("calibrate-file.img", 64);
     let (preset, plot) = (
         path_of("calibrate-file.toml"),
@@ -134,7 +134,7 @@ fn a_file_is_calibrated_and_the_preset_runs() {
 /// With permission to write, on an unused device: afterwards every byte is unchanged, and the
 /// device is free. A mounted device is refused.
 #[test]
-fn a_loop_device_is_calibrated_with_writes_and_left_as_it_was() {
+fn calibration_of_a_loop_device_with_writes_restores_its_bytes() {
     let file = image("calibrate-loop.img", 64);
     let before = fs::read(&file).expect("the image");
     let Some(device) = Loop::over(&file) else {
@@ -179,7 +179,7 @@ fn a_loop_device_is_calibrated_with_writes_and_left_as_it_was() {
 }
 
 #[test]
-fn an_interruption_leaves_nothing_behind() {
+fn interrupted_calibration_leaves_nothing_behind() {
     let file = image("calibrate-stop.img", 64);
     let before = fs::read(&file).expect("the image");
     let preset = path_of("calibrate-stop.toml");
@@ -214,7 +214,7 @@ fn an_interruption_leaves_nothing_behind() {
 }
 
 #[test]
-fn what_cannot_be_probed_is_refused_with_the_remedy() {
+fn devices_that_cannot_be_probed_are_rejected_with_a_remedy() {
     let small = scratch("calibrate-small.img", &[7; 65_536]);
     let dir = env!("CARGO_TARGET_TMPDIR");
     for (path, what, remedy) in [

@@ -20,7 +20,7 @@ const SHORT: &[&str] = &[
 ];
 
 #[test]
-fn the_first_line_says_modelled_and_the_last_where_it_is_told_how_far_to_trust_it() {
+fn output_starts_by_naming_the_simulation_and_ends_with_the_reading_guide() {
     let text = good(&[&["compare", "--schedulers", "noop,mq-deadline"], SHORT].concat());
     let lines: Vec<&str> = text.lines().collect();
     assert!(
@@ -34,7 +34,7 @@ fn the_first_line_says_modelled_and_the_last_where_it_is_told_how_far_to_trust_i
 }
 
 /// Distinct values of a field over all records, in order.
-fn once(doc: &Value, of: &str) -> Vec<String> {
+fn distinct_values(doc: &Value, of: &str) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for r in doc["records"].as_array().expect("records") {
         let value = r.pointer(of).and_then(Value::as_str).expect(of).to_owned();
@@ -46,16 +46,16 @@ fn once(doc: &Value, of: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_default_is_of_today_and_each_device_has_the_kernels_reference() {
+fn compare_defaults_to_current_devices_and_kernel_default_references() {
     let doc = json(&["compare", "--json"]);
     assert_eq!(
-        once(&doc, "/device/spec"),
+        distinct_values(&doc, "/device/spec"),
         ["ssd:nvme-gen4-tlc-2t", "ssd:sata-tlc-1t", "hdd:st2000dm006"]
     );
     let today = ["none", "mq-deadline", "kyber", "bfq"];
-    assert_eq!(once(&doc, "/scheduler/spec"), today);
+    assert_eq!(distinct_values(&doc, "/scheduler/spec"), today);
     assert_eq!(
-        once(&doc, "/workload"),
+        distinct_values(&doc, "/workload"),
         ["interactive", "app-start", "fs-mark"]
     );
     let cells = doc["analysis"]["cells"].as_array().expect("cells");
@@ -79,7 +79,7 @@ fn the_default_is_of_today_and_each_device_has_the_kernels_reference() {
 
 /// Devices, schedulers, workloads and every byte of the former default.
 #[test]
-fn the_default_of_2012_is_what_its_words_give() {
+fn era_2012_equals_its_explicit_options() {
     let words = [
         "-d",
         "hdd:hitachi-7k200",
@@ -99,7 +99,7 @@ fn the_default_of_2012_is_what_its_words_give() {
 }
 
 #[test]
-fn recommend_alone_takes_the_same_defaults() {
+fn recommend_uses_the_defaults_of_compare() {
     let doc: Value =
         serde_json::from_str(&good(&["recommend", "--json", "--seeds", "2"])).expect("JSON");
     let all = doc["recommendations"].as_array().expect("a list");
@@ -124,7 +124,7 @@ fn recommend_alone_takes_the_same_defaults() {
 
 /// With a single reader a scheduler has no choice: a difference would be a false positive.
 #[test]
-fn one_reader_shows_no_difference_and_the_disk_as_published() {
+fn single_reader_shows_no_difference_and_published_disk_rates() {
     let doc = json(&[
         "compare",
         "--schedulers",
@@ -153,7 +153,7 @@ fn one_reader_shows_no_difference_and_the_disk_as_published() {
 }
 
 #[test]
-fn all_names_every_scheduler_and_tells_which_are_retired() {
+fn schedulers_all_selects_every_scheduler_and_marks_retired_ones() {
     let text = good(&[&["compare", "--schedulers", "all"], SHORT].concat());
     let flat = text.replace('\n', " ");
     let retired = flat.split_once("Simulated with").expect("the last line").1;
@@ -175,7 +175,7 @@ fn all_names_every_scheduler_and_tells_which_are_retired() {
 }
 
 #[test]
-fn same_seed_same_bytes_on_any_number_of_threads() {
+fn same_seed_gives_same_bytes_on_any_number_of_threads() {
     let run = |threads: &str, seed: &str| {
         let args = ["compare", "--json", "--threads", threads, "--seed", seed];
         good(&[&args[..], &["--schedulers", "noop,cfq,mq-deadline"], SHORT].concat())
@@ -186,7 +186,7 @@ fn same_seed_same_bytes_on_any_number_of_threads() {
 }
 
 #[test]
-fn tunables_go_where_they_belong() {
+fn tunables_apply_only_to_their_schedulers() {
     let doc = json(&[
         "compare",
         "--json",
@@ -217,7 +217,7 @@ fn tunables_go_where_they_belong() {
 }
 
 #[test]
-fn several_devices_are_compared_one_after_the_other() {
+fn several_devices_are_compared_in_sequence() {
     let text = good(&[
         "compare",
         "--workload",
@@ -234,7 +234,7 @@ fn several_devices_are_compared_one_after_the_other() {
 }
 
 #[test]
-fn every_demo_holds_and_says_so() {
+fn every_demo_holds_and_reports_its_checks() {
     let list = good(&["demo"]);
     for d in demos() {
         assert!(list.contains(d.name));

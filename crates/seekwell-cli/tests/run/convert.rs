@@ -17,14 +17,14 @@ fn trace() -> String {
     text
 }
 
-fn place(name: &str) -> PathBuf {
+fn scratch_path(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_file(&path);
     path
 }
 
 /// Runs the command with these bytes on standard input.
-fn fed(args: &[&str], bytes: &[u8]) -> Ran {
+fn run_with_stdin(args: &[&str], bytes: &[u8]) -> Ran {
     let mut child = command(args)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -41,7 +41,7 @@ fn fed(args: &[&str], bytes: &[u8]) -> Ran {
 }
 
 #[test]
-fn there_and_back_again() {
+fn converted_traces_survive_a_round_trip() {
     let csv = scratch("there.csv", trace().as_bytes());
     let canonical = good(&["convert", &csv]);
     assert_eq!(canonical.lines().count(), 201);
@@ -52,7 +52,7 @@ fn there_and_back_again() {
         ("there.vscsi", "pids (200)"),
         ("there.iolog.zst", "completions (200)"),
     ] {
-        let out = place(name);
+        let out = scratch_path(name);
         let path = out.display().to_string();
         let r = seekwell(&["convert", &csv, "-o", &path]);
         assert_eq!((r.code, &*r.out), (0, ""), "{name}: {}", r.err);
@@ -69,13 +69,13 @@ fn there_and_back_again() {
     // Text to binary to text.
     let text = good(&["convert", &csv, "--to", "blkparse"]);
     let first = scratch("text.blkparse", text.as_bytes());
-    let binary = place("text.blktrace").display().to_string();
+    let binary = scratch_path("text.blktrace").display().to_string();
     assert_eq!(good(&["convert", &first, "-o", &binary]), "");
     assert_eq!(good(&["convert", &binary, "--to", "blkparse"]), text);
 }
 
 #[test]
-fn a_part_of_several_traces() {
+fn convert_selects_time_range_process_and_several_inputs() {
     let csv = scratch("part.csv", trace().as_bytes());
     let part = good(&[
         "convert", &csv, "--from", "0.1", "--until", "0.2", "--pid", "10",
@@ -100,10 +100,10 @@ fn a_part_of_several_traces() {
 }
 
 #[test]
-fn what_cannot_be_converted() {
+fn invalid_conversions_are_rejected() {
     let csv = scratch("refused.csv", trace().as_bytes());
     let before = std::fs::metadata(&csv).unwrap().ino();
-    let link = place("refused-link.csv");
+    let link = scratch_path("refused-link.csv");
     std::fs::hard_link(&csv, &link).unwrap();
     let link = link.display().to_string();
     for (args, says) in [
@@ -142,7 +142,7 @@ fn what_cannot_be_converted() {
 
 /// A table found by fuzzing, on which the library panics if overflow is checked.
 #[test]
-fn a_table_made_to_harm_is_one_line_of_error() {
+fn harmful_parquet_file_is_rejected_in_one_line() {
     let harmful = crate::project("crates/seekwell-trace/tests/data/parquet/harmful.parquet");
     let r = seekwell(&["convert", &harmful, "--to", "csv"]);
     assert_eq!(r.code, 2, "{}", r.err);
@@ -151,7 +151,7 @@ fn a_table_made_to_harm_is_one_line_of_error() {
 }
 
 #[test]
-fn standard_input_is_a_trace_wherever_a_file_is() {
+fn standard_input_is_accepted_wherever_a_trace_file_is() {
     let text = trace();
     let csv = scratch("stdin.csv", text.as_bytes());
     let zst = zstd::encode_all(text.as_bytes(), 3).unwrap();
@@ -159,20 +159,20 @@ fn standard_input_is_a_trace_wherever_a_file_is() {
     let one = ["-s", "noop,cfq,bfq-v7r8", "--seeds", "1", "--quiet"];
     let from_file = good(&[&["replay", &*csv][..], &one].concat());
     for bytes in [text.as_bytes(), &zst] {
-        let r = fed(&[&["replay", "-"][..], &one].concat(), bytes);
+        let r = run_with_stdin(&[&["replay", "-"][..], &one].concat(), bytes);
         assert_eq!((r.code, &*r.err), (0, ""));
         assert_eq!(r.out, from_file.replace(&csv, "standard input"));
-        let r = fed(&["convert", "-"], bytes);
+        let r = run_with_stdin(&["convert", "-"], bytes);
         assert_eq!((r.code, &*r.err), (0, ""));
         assert_eq!(r.out, good(&["convert", &csv]));
-        let r = fed(&["explain", "-", "--csv", "-s", "noop"], bytes);
+        let r = run_with_stdin(&["explain", "-", "--csv", "-s", "noop"], bytes);
         assert_eq!(r.code, 0, "{}", r.err);
         assert_eq!(r.out, good(&["explain", &csv, "--csv", "-s", "noop"]));
     }
-    let r = fed(&["replay", "-", "-s", "noop"], b"");
+    let r = run_with_stdin(&["replay", "-", "-s", "noop"], b"");
     assert_eq!(r.code, 2);
     assert!(r.err.contains("standard input: is empty"), "{}", r.err);
-    let r = fed(&["replay", "-", "-s", "noop"], b"Dear disk,\n");
+    let r = run_with_stdin(&["replay", "-", "-s", "noop"], b"Dear disk,\n");
     assert!(
         r.code == 2 && r.err.contains("standard input: no format"),
         "{}",
@@ -182,7 +182,7 @@ fn standard_input_is_a_trace_wherever_a_file_is() {
 
 /// An endless stream ends at the limit.
 #[test]
-fn no_more_is_taken_from_a_pipe_than_is_asked_for() {
+fn replay_stops_reading_a_pipe_at_the_limit() {
     let mut child = command(&[
         "replay",
         "-",
@@ -212,7 +212,7 @@ fn no_more_is_taken_from_a_pipe_than_is_asked_for() {
 
 /// Both commands read the same list.
 #[test]
-fn explain_and_replay_read_the_same_lists() {
+fn explain_and_replay_read_the_same_csv_files() {
     for (name, text) in [
         (
             "a",
@@ -244,7 +244,7 @@ fn explain_and_replay_read_the_same_lists() {
 }
 
 #[test]
-fn what_is_not_replayed_is_told() {
+fn skipped_records_are_reported() {
     let file = scratch(
         "gone.csv",
         b"t_us,op,sector,n\n0,R,0,8\n1,R,8,0\n2,W,8,0\n3,R,8,8\n",
@@ -290,7 +290,7 @@ fn what_is_not_replayed_is_told() {
 
 /// Every option in a message exists.
 #[test]
-fn remedies_name_options_that_exist() {
+fn remedies_name_only_existing_options() {
     let helps: String = [
         "replay",
         "convert",
@@ -385,7 +385,7 @@ fn sources(dir: &Path, out: &mut Vec<PathBuf>) {
 }
 
 #[test]
-fn the_page_of_formats_is_that_of_the_registry() {
+fn formats_page_equals_the_registry() {
     let page = std::fs::read_to_string(crate::project("docs/formats.md")).unwrap_or_default();
     assert!(
         page == good(&["formats", "--markdown"]),

@@ -20,15 +20,15 @@ use = "seeker"
 seconds = "1s"
 "#;
 
-fn fresh(name: &str) -> (String, PathBuf) {
+fn new_results_folder(name: &str) -> (String, PathBuf) {
     let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-results"));
     let _ = std::fs::remove_dir_all(&dir);
     (scratch(&format!("{name}.toml"), SMALL.as_bytes()), dir)
 }
 
 #[test]
-fn an_experiment_file_is_planned_carried_out_and_kept() {
-    let (file, dir) = fresh("small");
+fn experiment_file_is_planned_run_and_stored() {
+    let (file, dir) = new_results_folder("small");
     let plan = good(&["compare", &file, "--dry-run"]);
     assert!(
         plan.contains(
@@ -63,7 +63,7 @@ fn an_experiment_file_is_planned_carried_out_and_kept() {
 }
 
 #[test]
-fn faults_of_a_file_are_told_with_their_places() {
+fn faults_in_an_experiment_file_are_reported_with_line() {
     let file = scratch("faulty.toml", SMALL.replace("files", "fiels").as_bytes());
     let r = seekwell(&["compare", &file]);
     assert_eq!(r.code, 2, "{}", r.err);
@@ -78,13 +78,13 @@ fn faults_of_a_file_are_told_with_their_places() {
 }
 
 #[test]
-fn a_test_without_any_value_is_told_with_its_reason() {
+fn test_without_results_is_reported_with_its_reason() {
     let text = "devices = [\"hdd:hitachi-7k200\"]\nschedulers = [\"noop\", \"none\"]\n\
                 [experiment]\nname = \"none\"\nrepeats = 2\n\
                 [[workload]]\nuse = \"fs-mark\"\nfiles = 2\n\
                 [[workload]]\nuse = \"random-read\"\nsize = \"200g\"\nseconds = \"1s\"\n";
     let file = scratch("gave-none.toml", text.as_bytes());
-    let to = fresh("no-value").1.display().to_string();
+    let to = new_results_folder("no-value").1.display().to_string();
     let r = seekwell(&["compare", &file, "--results", &to, "-q"]);
     assert_eq!(r.code, 4, "{}", r.err);
     assert!(r.out.contains("fs-mark"), "the others are given: {}", r.out);

@@ -25,7 +25,7 @@ fn rows(text: &str) -> Vec<(String, u64, String)> {
 }
 
 #[test]
-fn csv_is_the_recorded_log() {
+fn explain_csv_equals_the_recorded_log() {
     let file = decisions("row");
     let cases = read_cases(Path::new(&file), &CsvOptions::default()).unwrap();
     let case = cases
@@ -55,7 +55,7 @@ fn csv_is_the_recorded_log() {
 }
 
 #[test]
-fn csv_of_all_cases_repeats_the_head_line_and_nothing_else() {
+fn explain_csv_of_all_cases_repeats_only_the_header() {
     let file = decisions("noop");
     let text = good(&["explain", &file, "--all", "--csv"]);
     let cases = read_cases(Path::new(&file), &CsvOptions::default()).unwrap();
@@ -73,7 +73,7 @@ fn csv_of_all_cases_repeats_the_head_line_and_nothing_else() {
 }
 
 #[test]
-fn strict_tells_a_difference_by_its_exit_status() {
+fn explain_strict_exits_with_1_on_a_difference() {
     let file = decisions("deadline-4.0");
     let same = seekwell(&["explain", &file, "--all", "--strict"]);
     assert_eq!(same.code, 0, "{}", same.out);
@@ -85,7 +85,7 @@ fn strict_tells_a_difference_by_its_exit_status() {
 }
 
 #[test]
-fn a_difference_is_shown_with_its_neighbourhood() {
+fn first_difference_is_shown_with_surrounding_decisions() {
     let case = r#"{"case":"x","elevator":"noop","input":[[0,1,1,"R",0,8],[1,2,1,"R",90,8],[2,3,1,"R",40,8]],"dispatch":[[0,1],[5000,3],[10000,2]]}"#;
     let r = seekwell(&[
         "explain",
@@ -103,7 +103,7 @@ fn a_difference_is_shown_with_its_neighbourhood() {
 }
 
 #[test]
-fn the_null_models_stand_beside_the_score() {
+fn null_model_agreement_is_reported_with_each_case() {
     let file = decisions("deadline-4.0");
     let doc: Value = serde_json::from_str(&good(&["explain", &file, "--json"])).unwrap();
     let cases = doc["cases"].as_array().unwrap();
@@ -119,7 +119,7 @@ fn the_null_models_stand_beside_the_score() {
 }
 
 #[test]
-fn rounds_of_a_running_kernel_are_scored_by_class() {
+fn recorded_kernel_rounds_are_scored_by_class() {
     let file = decisions("mq/mq-deadline-6.18");
     let text = good(&["explain", &file, "--all"]);
     assert!(text.contains("gated-prio"), "{text}");
@@ -133,7 +133,7 @@ fn rounds_of_a_running_kernel_are_scored_by_class() {
 }
 
 #[test]
-fn a_request_list_runs_under_any_scheduler() {
+fn request_list_runs_under_any_scheduler() {
     let csv = scratch(
         "list.csv",
         b"0,1,1,R,5000,8\n10,2,1,R,9000,8\n20,3,1,R,100,8\n",
@@ -166,7 +166,7 @@ fn a_request_list_runs_under_any_scheduler() {
 
 /// Every scheduler runs a bare list in its own layer; every worked example is its own case.
 #[test]
-fn every_scheduler_thinks_aloud() {
+fn every_scheduler_explains_its_steps() {
     let csv = scratch(
         "every.csv",
         b"0,1,1,R,5000,8\n10,2,2,W,9000,8\n20,3,1,R,100,8\n30,4,3,S,0,8\n",
@@ -195,7 +195,7 @@ fn every_scheduler_thinks_aloud() {
 
 /// Every rule in a reason is explained: in the legend below the steps, and on the scheduler's page.
 #[test]
-fn every_reason_can_be_looked_up() {
+fn every_rule_in_a_reason_is_in_the_legend_and_on_the_page() {
     let csv = scratch(
         "legend.csv",
         b"0,1,1,R,5000,8\n10,2,2,W,9000,8\n20,3,1,R,100,8\n30,4,3,S,0,8\n",
@@ -229,7 +229,7 @@ fn every_reason_can_be_looked_up() {
 
 /// The rules can be read without a case.
 #[test]
-fn the_rules_can_be_read_without_a_case() {
+fn legend_is_printed_without_a_case() {
     let kyber = good(&["explain", "--legend", "--scheduler", "kyber"]);
     assert!(kyber.starts_with("RULES OF kyber"), "{kyber}");
     assert!(
@@ -258,7 +258,7 @@ fn the_rules_can_be_read_without_a_case() {
 }
 
 #[test]
-fn controls_are_told_in_their_place() {
+fn control_events_are_listed_in_time_order() {
     let csv = scratch(
         "controls.csv",
         b"0,1,7,R,0,8\n0,2,7,R,90,8\n5,x,7\n5,t,fifo_batch,1\n5,3,8,R,50,8\n9000,p,8,1,0\n",
@@ -273,7 +273,7 @@ fn controls_are_told_in_their_place() {
 
 /// bfq is called every 3 ms while it waits: repeated steps are counted.
 #[test]
-fn a_long_wait_is_told_in_few_lines() {
+fn repeated_wait_steps_are_collapsed() {
     // The write of process 2 waits while bfq idles for a third request of process 1.
     let rows = b"t_us,id,pid,op,sector,n\n0,1,1,R,1000,8\n0,2,2,W,5000,8\n100,3,1,R,1008,8\n";
     let file = scratch("wait.csv", rows);

@@ -4,7 +4,7 @@
 
 use crate::{good, project};
 
-fn same_as(name: &str, got: &str) {
+fn assert_equals_golden_file(name: &str, got: &str) {
     let path = project(&format!("crates/seekwell-cli/tests/golden/{name}"));
     if std::env::var_os("SEEKWELL_BLESS").is_some() {
         std::fs::write(&path, got).expect("golden file");
@@ -26,24 +26,24 @@ fn same_as(name: &str, got: &str) {
 }
 
 #[test]
-fn steps_of_a_worked_example() {
+fn worked_example_steps_match_the_golden_file() {
     let case = project("cases/noop.jsonl");
-    same_as(
+    assert_equals_golden_file(
         "explain-noop.txt",
         &good(&["explain", &case, "--case", "noop-N-1"]),
     );
 }
 
 #[test]
-fn the_page_of_deadline() {
-    same_as(
+fn deadline_page_matches_the_golden_file() {
+    assert_equals_golden_file(
         "schedulers-deadline.txt",
         &good(&["schedulers", "deadline", "--details"]),
     );
 }
 
 #[test]
-fn five_lines_of_csv() {
+fn explained_csv_list_matches_the_golden_files() {
     let csv = project("crates/seekwell-cli/tests/golden/five.csv");
     let text = good(&[
         "explain",
@@ -53,6 +53,6 @@ fn five_lines_of_csv() {
         "--tunable",
         "fifo_batch=1",
     ]);
-    same_as("explain-five.txt", &text.replace(&csv, "five.csv"));
-    same_as("explain-five.csv", &good(&["explain", &csv, "--csv"]));
+    assert_equals_golden_file("explain-five.txt", &text.replace(&csv, "five.csv"));
+    assert_equals_golden_file("explain-five.csv", &good(&["explain", &csv, "--csv"]));
 }

@@ -20,7 +20,7 @@ fn options(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn the_short_help_is_grouped_and_fits_45_lines() {
+fn short_help_is_grouped_and_fits_45_lines() {
     for (name, first, groups) in [
         (
             "compare",
@@ -62,7 +62,7 @@ fn the_short_help_is_grouped_and_fits_45_lines() {
 
 /// The long help has what the short help leaves out.
 #[test]
-fn the_long_help_has_every_option() {
+fn long_help_lists_every_option() {
     for name in ["compare", "run", "replay"] {
         let r = ran(command(&[name, "--help"]).output().expect("it runs"));
         for option in [

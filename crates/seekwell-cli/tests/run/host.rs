@@ -74,7 +74,7 @@ pub fn phone(name: &str) -> Copy {
 }
 
 #[test]
-fn a_phone_is_shown_on_a_line_and_layer_by_layer() {
+fn host_lists_a_phone_and_its_layers() {
     let c = phone("host-phone");
     for columns in ["80", "200"] {
         let mut cmd = command(&["host", "--root", c.root()]);
@@ -105,7 +105,7 @@ fn a_phone_is_shown_on_a_line_and_layer_by_layer() {
 }
 
 #[test]
-fn what_is_wrong_in_a_tree_is_told_below_the_table() {
+fn invalid_sysfs_values_are_reported_below_the_table() {
     let c = phone("host-wrong");
     c.put("sys/block/mmcblk0/queue/nr_requests", "many\n");
     let out = good(&["host", "--root", c.root()]);
@@ -114,7 +114,7 @@ fn what_is_wrong_in_a_tree_is_told_below_the_table() {
 }
 
 #[test]
-fn what_is_not_there_is_answered() {
+fn missing_devices_and_trees_are_reported() {
     let c = phone("host-missing");
     let r = seekwell(&["host", "--root", c.root(), "mmcblk1"]);
     assert_eq!((r.code, &*r.out), (2, ""));
@@ -126,7 +126,7 @@ fn what_is_not_there_is_answered() {
 
 /// On any machine, without root.
 #[test]
-fn this_machine_is_shown() {
+fn host_describes_this_machine_without_root() {
     let r = seekwell(&["host"]);
     assert_eq!(r.code, 0, "{}", r.err);
     let r = seekwell(&["host", "/"]);
@@ -138,7 +138,7 @@ fn this_machine_is_shown() {
 
 /// The phone's schedulers have their own names; the command that undoes the switch is printed.
 #[test]
-fn a_phones_tree_is_switched() {
+fn switch_works_in_a_copied_phone_tree() {
     let c = phone("host-switch");
     let switch = |words: &[&str]| seekwell(&[&["switch", "--root", c.root()], words].concat());
     let r = switch(&["mmcblk0", "row"]);
@@ -171,7 +171,7 @@ fn a_phones_tree_is_switched() {
         let r = switch(words);
         assert_eq!(r.code, 2, "{words:?}: {}", r.err);
         assert!(r.err.contains(says), "{words:?}: {}", r.err);
-        acts_below(&c, &r.err);
+        assert_commands_name_the_tree(&c, &r.err);
     }
     assert_eq!(c.all(), before, "a refusal changes nothing");
     // The printed command restores the settings in this tree.
@@ -188,7 +188,7 @@ fn a_phones_tree_is_switched() {
 
 /// Each printed command for a copied tree names it: without the option it would change this
 /// machine.
-pub fn acts_below(c: &Copy, printed: &str) {
+pub fn assert_commands_name_the_tree(c: &Copy, printed: &str) {
     let named = format!("--root {}", c.root());
     for line in printed.lines().filter(|l| !l.starts_with("Usage:")) {
         let acts = ["switch", "apply", "host"]
@@ -201,7 +201,7 @@ pub fn acts_below(c: &Copy, printed: &str) {
 
 /// The printed command switches the device in the copy.
 #[test]
-fn the_line_that_would_change_it_names_the_tree() {
+fn suggested_switch_command_names_the_tree() {
     let c = phone("host-advice");
     let out = good(&["host", "--root", c.root(), "/data/app"]);
     assert!(out.contains("To change it: "), "{out}");
@@ -212,7 +212,7 @@ fn the_line_that_would_change_it_names_the_tree() {
 
 /// The unit is written, recognised as Seekwell's, and removed, with its directories.
 #[test]
-fn the_unit_is_written_and_taken_away() {
+fn restore_unit_is_installed_and_removed() {
     let c = phone("host-unit");
     let restore = |word: &str| seekwell(&["host", "restore", word, "--root", c.root()]);
     let r = restore("--install-unit");
@@ -222,7 +222,7 @@ fn the_unit_is_written_and_taken_away() {
     let before = c.all();
     let r = restore("--install-unit");
     assert_eq!(r.code, 0, "{}", r.err);
-    acts_below(&c, &r.out);
+    assert_commands_name_the_tree(&c, &r.out);
     assert!(
         r.err.contains("systemctl enable seekwell-restore.service"),
         "{}",
@@ -268,7 +268,7 @@ fn the_unit_is_written_and_taken_away() {
 
 /// An interrupted `apply` is undone; a complete one stays.
 #[test]
-fn half_an_apply_is_undone() {
+fn interrupted_apply_is_undone_by_host_restore() {
     let c = Copy::new("host-half");
     c.disk("sda", "8:0", "none [mq-deadline] kyber bfq\n", 4 << 40);
     c.put("run/udev/data/b8:0", "E:ID_SERIAL=WDC_WD40EFRX_WCC4E0001\n");

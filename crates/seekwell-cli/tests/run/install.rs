@@ -17,7 +17,7 @@ fn commands(help: &str) -> Vec<String> {
 
 /// The layout of `make install` and of the package.
 #[test]
-fn an_installation_is_whole() {
+fn installation_has_binary_pages_completions_and_unit() {
     let dest = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("installed");
     let _ = fs::remove_dir_all(&dest);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/tree.sh");

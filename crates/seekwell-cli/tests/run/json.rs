@@ -30,7 +30,7 @@ fn keys(v: &Value) -> BTreeSet<String> {
 }
 
 #[test]
-fn the_page_names_every_field_and_no_other() {
+fn json_page_documents_exactly_the_existing_fields() {
     let text = good(&[
         "run",
         "interactive:size=16m,bulk=32m,seconds=2s",
@@ -105,7 +105,7 @@ fn the_page_names_every_field_and_no_other() {
 }
 
 #[test]
-fn a_verdict_is_data_too() {
+fn json_contains_the_verdict() {
     let args = ["run", "fs-mark:files=20", "-d", "hdd:hitachi-7k200", "-s"];
     let text = good(&[&args[..], &["noop,deadline,cfq", "--json"]].concat());
     let doc: Value = serde_json::from_str(&text).expect("JSON");
@@ -125,7 +125,7 @@ fn a_verdict_is_data_too() {
 
 /// Two hours of a mostly idle disk.
 #[test]
-fn a_long_replay_under_many_schedulers_is_not_megabytes() {
+fn json_of_a_long_replay_stays_small() {
     let mut csv = "t_ns,op,sector,sectors,pid\n".to_owned();
     for i in 0..3000u64 {
         let (at, sector) = (i * 7_300_000_000 / 3, i * 7919 % 100_000 * 8);
@@ -143,7 +143,7 @@ fn a_long_replay_under_many_schedulers_is_not_megabytes() {
 }
 
 #[test]
-fn several_seeds_are_judged_together_and_the_records_are_of_the_first() {
+fn json_verdict_covers_all_seeds_and_records_only_the_first() {
     let args = [
         "run",
         "fs-mark:files=10",

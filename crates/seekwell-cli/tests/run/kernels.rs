@@ -31,7 +31,7 @@ fn words(text: &str) -> String {
 
 /// 1280 KiB from 6.2 to 6.16, in single pages below 6.16; 4 MiB from 6.17 on.
 #[test]
-fn limits_of_the_queue_are_those_of_the_kernel_and_stand_in_the_record() {
+fn queue_limits_follow_the_kernel_and_are_recorded() {
     for (kernel, device, max, list, largest) in [
         ("5.15", SATA, 1280, Some(168), Some(672)),
         ("6.2", SATA, 1280, Some(168), Some(672)),
@@ -83,7 +83,7 @@ fn limits_of_the_queue_are_those_of_the_kernel_and_stand_in_the_record() {
 
 /// All names of the same kernel give the same run.
 #[test]
-fn every_word_for_a_kernel_means_the_same() {
+fn all_names_of_a_kernel_give_the_same_run() {
     let of = |more: &[&str]| {
         let mut r = record(SATA, more);
         r["scheduler"]["spec"] = Value::Null;
@@ -115,7 +115,7 @@ fn every_word_for_a_kernel_means_the_same() {
 }
 
 #[test]
-fn what_stands_for_a_kernel_is_said_in_the_answer() {
+fn substituted_kernel_version_is_reported() {
     let args = ["run", "seeker:seconds=1s", "-d", SATA, "--seeds", "1", "-q"];
     let told = |more: &[&str]| words(&good(&[&args[..], more].concat()));
     let text = told(&["-s", "mq-deadline", "--kernel", "6.8"]);
@@ -153,7 +153,7 @@ fn what_stands_for_a_kernel_is_said_in_the_answer() {
 }
 
 #[test]
-fn a_wrong_kernel_or_a_contradiction_is_refused_with_the_remedy() {
+fn invalid_or_contradictory_kernels_are_rejected_with_a_remedy() {
     let run = ["run", "seeker:seconds=1s", "-d", SATA];
     for (more, says) in [
         (
@@ -232,7 +232,7 @@ fn a_wrong_kernel_or_a_contradiction_is_refused_with_the_remedy() {
 const READER: &str = "interactive:size=8m,bulk=64m,seconds=2s";
 
 #[test]
-fn every_answer_says_what_throttling_each_scheduler_had() {
+fn results_report_the_wbt_setting_of_each_scheduler() {
     let on = "Writeback throttling (wbt_lat_usec): ";
     let hdd = ["-d", "hdd:hitachi-7k200", "-q"];
     let of = |args: &[&str]| words(&good(args));
@@ -297,7 +297,7 @@ fn every_answer_says_what_throttling_each_scheduler_had() {
 
 /// Under bfq the kernel ignores a write of the remembered value.
 #[test]
-fn a_target_that_changes_nothing_is_told() {
+fn ineffective_wbt_target_is_reported() {
     let text = words(&good(&[
         "run",
         READER,
@@ -320,7 +320,7 @@ fn a_target_that_changes_nothing_is_told() {
 
 /// Each scheduler runs with throttling off and on; the answer names the source of the lead.
 #[test]
-fn a_recommendation_tells_the_throttle_from_the_scheduler() {
+fn recommendation_separates_throttling_from_scheduler_effect() {
     let args = [
         "recommend",
         "-w",

@@ -79,7 +79,7 @@ fn killed(child: &mut Child, dir: &Path, rng: &mut impl Rng) -> bool {
 }
 
 #[test]
-fn twenty_kills_and_any_number_of_threads_leave_the_same_bytes() {
+fn twenty_kills_and_any_number_of_threads_give_the_same_bytes() {
     let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("kills");
     let _ = std::fs::remove_dir_all(&dir);
     std::fs::create_dir_all(&dir).expect("a directory");

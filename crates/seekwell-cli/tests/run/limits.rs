@@ -10,7 +10,7 @@ const REMARK: &str =
     "! cfq: 5 of 8 readers starved: 4 to 10 operations each while others did 464 to 468";
 
 #[test]
-fn a_starved_task_is_named_on_the_first_screen() {
+fn starved_tasks_are_named_on_the_first_screen() {
     let args = ["run", STARVING, "-d", ONE_COMMAND, "-s", "cfq,noop", "-q"];
     let text = good(&args);
     assert!(text.contains(REMARK), "{text}");
@@ -29,7 +29,7 @@ fn a_starved_task_is_named_on_the_first_screen() {
 }
 
 #[test]
-fn a_starved_task_is_named_over_several_seeds_and_on_the_page() {
+fn starved_tasks_are_named_for_several_seeds_and_on_the_page() {
     let page = scratch("starved.html", b"");
     let args = [
         "compare",
@@ -56,7 +56,7 @@ fn a_starved_task_is_named_over_several_seeds_and_on_the_page() {
 
 /// Direct reads passed its flushes without end: SATA queues no other command with a flush.
 #[test]
-fn an_application_start_ends_without_a_scheduler_on_sata() {
+fn app_start_ends_under_none_on_sata() {
     let start = |scheduler: &str| {
         let args = ["run", "app-start", "-d", SATA, "-s", scheduler, "--json"];
         let doc: Value = serde_json::from_str(&good(&args)).expect("JSON");
@@ -70,7 +70,7 @@ fn an_application_start_ends_without_a_scheduler_on_sata() {
 }
 
 #[test]
-fn a_run_at_its_limit_loses_against_one_that_finished() {
+fn run_at_its_limit_ranks_below_a_finished_run() {
     let of = |command: &'static str| {
         [
             command,
@@ -126,7 +126,7 @@ fn a_run_at_its_limit_loses_against_one_that_finished() {
 }
 
 #[test]
-fn the_plan_of_an_experiment_tells_what_starvation_can_cost() {
+fn experiment_plan_reports_the_possible_cost_of_starvation() {
     let text = "devices = ['ssd:sata-tlc-1t']\nschedulers = ['none', 'bfq']\nworkload = 'app-start'\n\
                 [experiment]\nname = 'starts'\nrepeats = 3\n";
     let file = scratch("starts.toml", text.as_bytes());

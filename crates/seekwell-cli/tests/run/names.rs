@@ -7,7 +7,7 @@ fn trace(name: &str) -> String {
 }
 
 #[test]
-fn a_slip_is_answered_with_the_name_that_was_meant() {
+fn misspelt_names_get_a_suggestion() {
     let file = trace("names.csv");
     let rows: &[(&[&str], &str)] = &[
         (&["replay", &file, "-s", "mqdeadline"], "`mq-deadline`"),
@@ -43,7 +43,7 @@ fn a_slip_is_answered_with_the_name_that_was_meant() {
 }
 
 #[test]
-fn a_word_lists_the_devices_it_may_mean() {
+fn ambiguous_device_word_lists_the_matching_devices() {
     let r = seekwell(&["compare", "-d", "nvme"]);
     assert_eq!(r.code, 2);
     let these = "there are ssd:nvme-dc-2t, ssd:nvme-gen4-tlc-2t, virtual:vm-virtio-nvme";
@@ -56,7 +56,7 @@ fn a_word_lists_the_devices_it_may_mean() {
 
 /// A phone of 2013 under a current BFQ may not be what the user meant.
 #[test]
-fn a_scheduler_of_another_time_than_the_device_is_told() {
+fn scheduler_of_another_era_than_the_device_is_reported() {
     let file = trace("time.csv");
     let err = |device: &str, schedulers: &str| {
         let r = seekwell(&["replay", &file, "-d", device, "-s", schedulers]);
@@ -104,7 +104,7 @@ fn a_scheduler_of_another_time_than_the_device_is_told() {
 
 /// In a sentence `none` is quoted: "undefeated: none" reads as if no scheduler were.
 #[test]
-fn a_scheduler_called_none_is_quoted_in_sentences() {
+fn scheduler_named_none_is_quoted_in_sentences() {
     let device = "ssd:sata-tlc-1t";
     let two = ["-w", "fs-mark:files=10", "-w", "fs-mark:files=20"];
     let with = |command: &str, more: &[&str]| {
@@ -168,7 +168,7 @@ fn acts(c: char) -> bool {
 
 /// Names with terminal controls and right-to-left text, in all places for untrusted names.
 #[test]
-fn names_of_strangers_do_nothing_to_the_terminal() {
+fn control_characters_in_foreign_names_are_masked() {
     const EVIL: &str = "x\u{9b}31m\u{202e}\u{2066}\u{1b}[2J\u{7}y\u{2028}\u{200f}";
     // A trace with such process names, in a file with such a name.
     let one = |t: u64, sector: u64| {

@@ -15,7 +15,7 @@ fn directory(name: &str) -> PathBuf {
 }
 
 #[test]
-fn a_new_file_is_read_back_and_is_never_written_over() {
+fn new_experiment_file_is_readable_and_never_overwritten() {
     let dir = directory("new");
     let file = dir.join("my lab.toml");
     let path = file.to_str().expect("UTF-8");
@@ -36,7 +36,7 @@ fn a_new_file_is_read_back_and_is_never_written_over() {
 }
 
 #[test]
-fn what_it_begins_with_is_asked_for_and_checked() {
+fn new_experiment_contents_follow_the_options_and_are_checked() {
     let dir = directory("new-of");
     std::fs::write(dir.join("a.fio"), "[j]\nrw=read\nsize=1m\n").expect("written");
     let file = dir.join("x.toml");
@@ -74,7 +74,7 @@ fn what_it_begins_with_is_asked_for_and_checked() {
 }
 
 #[test]
-fn the_schema_is_one_json_document() {
+fn experiment_schema_is_one_json_document() {
     let schema: Value = serde_json::from_str(&good(&["new", "--schema"])).expect("JSON");
     assert_eq!(schema, seekwell_lab::experiment::schema());
     let r = seekwell(&["new", "--schema", "-d", "x"]);
@@ -123,7 +123,7 @@ fn contents(dir: &Path) -> BTreeMap<PathBuf, String> {
 }
 
 #[test]
-fn a_device_workload_or_format_is_one_file_and_its_lines() {
+fn new_part_adds_one_file_and_its_list_entries() {
     let dir = tree("new-parts");
     let at = dir.to_str().expect("UTF-8");
     let preset = "crates/seekwell-device/presets/hdd-my-disk.toml";
@@ -212,7 +212,7 @@ fn a_device_workload_or_format_is_one_file_and_its_lines() {
 }
 
 #[test]
-fn a_refused_part_leaves_the_tree_as_it_was() {
+fn rejected_new_part_leaves_the_tree_unchanged() {
     let dir = tree("no-new-parts");
     let at = dir.to_str().expect("UTF-8");
     let before = contents(&dir);

@@ -19,7 +19,7 @@ fn drawn(path: &str) -> String {
 }
 
 #[test]
-fn a_comparison_is_drawn_by_the_numbers_of_its_records() {
+fn comparison_plot_shows_the_recorded_numbers() {
     let path = file("compare.svg");
     let args = [
         "compare",
@@ -52,7 +52,7 @@ fn a_comparison_is_drawn_by_the_numbers_of_its_records() {
 }
 
 #[test]
-fn a_demo_is_drawn_by_the_numbers_of_its_table() {
+fn demo_plot_shows_the_table_numbers() {
     let path = file("demo.svg");
     let text = good(&["demo", "deceptive-idleness", "--plot", &path]);
     let svg = drawn(&path);
@@ -71,7 +71,7 @@ fn a_demo_is_drawn_by_the_numbers_of_its_table() {
 }
 
 #[test]
-fn a_case_is_drawn_and_its_name_does_no_harm() {
+fn explain_plot_shows_every_dispatch_and_escapes_names() {
     let path = file("explain.svg");
     let csv = scratch(
         "<img onerror=1>.csv",
@@ -99,7 +99,7 @@ fn a_case_is_drawn_and_its_name_does_no_harm() {
 }
 
 #[test]
-fn a_picture_that_cannot_be_written_is_told_before_anything_runs() {
+fn unwritable_plot_path_is_reported_before_any_run() {
     let r = seekwell(&["compare", "--plot", "/nonexistent/dir/x.svg"]);
     assert_eq!((r.code, &*r.out), (3, ""));
     assert!(r.err.contains("/nonexistent/dir/x.svg"), "{}", r.err);

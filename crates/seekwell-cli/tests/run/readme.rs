@@ -135,7 +135,7 @@ fn difference(piece: &[String], all: &[String]) -> String {
 }
 
 /// A line without the parts that change from run to run.
-fn bare(line: &str) -> String {
+fn without_variable_parts(line: &str) -> String {
     let mut out = String::new();
     for c in line.chars() {
         match c {
@@ -153,7 +153,7 @@ fn bare(line: &str) -> String {
 
 /// The part of a new output to show: as much as before, between lines that differ only in numbers.
 /// `None` if they are not found; then the block must be updated by hand.
-fn anew(shown: &[String], all: &[String]) -> Option<Vec<String>> {
+fn updated_output(shown: &[String], all: &[String]) -> Option<Vec<String>> {
     let pieces = pieces(shown);
     if pieces.len() == 1 {
         return Some(all.to_vec());
@@ -162,7 +162,9 @@ fn anew(shown: &[String], all: &[String]) -> Option<Vec<String>> {
     let dots = |before: usize| shown.iter().filter(|l| elided(l)).nth(before).cloned();
     for (i, piece) in pieces.iter().enumerate() {
         let look = |l: &String, from: usize| {
-            let k = all[from..].iter().position(|a| bare(a) == bare(l));
+            let k = all[from..]
+                .iter()
+                .position(|a| without_variable_parts(a) == without_variable_parts(l));
             k.map(|k| k + from)
         };
         let (first, last) = match (piece.first(), piece.last()) {
@@ -322,7 +324,7 @@ fn one_screen(words: &[String], all: &[String]) -> Result<(), String> {
 }
 
 /// Compares a page with the program: the differences, and the number of commands run.
-fn held(page: &str, write: bool) -> (Vec<String>, usize) {
+fn differences_on_page(page: &str, write: bool) -> (Vec<String>, usize) {
     let path = PathBuf::from(project(page));
     let text = std::fs::read_to_string(&path).expect(page);
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
@@ -344,7 +346,7 @@ fn held(page: &str, write: bool) -> (Vec<String>, usize) {
             continue;
         };
         let line = s.lines.start;
-        match write.then(|| anew(&shown, all)) {
+        match write.then(|| updated_output(&shown, all)) {
             Some(Some(new)) => drop(lines.splice(s.lines.clone(), new)),
             Some(None) => wrong.push(format!(
                 "{page}:{line}: {name}\n  cannot be written anew, since {why}"
@@ -362,7 +364,7 @@ fn held(page: &str, write: bool) -> (Vec<String>, usize) {
 }
 
 #[test]
-fn the_readme_and_the_book_show_what_the_program_prints() {
+fn readme_and_book_quote_the_real_program_output() {
     let write = std::env::var_os("SEEKWELL_README").is_some_and(|v| v == "write");
     let only = std::env::var("SEEKWELL_PAGE").ok();
     let mut pages = pages();
@@ -374,7 +376,7 @@ fn the_readme_and_the_book_show_what_the_program_prints() {
         for _ in 0..cores {
             scope.spawn(|| {
                 while let Some(page) = pages.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let (own, n) = held(page, write);
+                    let (own, n) = differences_on_page(page, write);
                     wrong.lock().expect("no panic").extend(own);
                     run.fetch_add(n, Ordering::Relaxed);
                 }
@@ -395,7 +397,7 @@ fn the_readme_and_the_book_show_what_the_program_prints() {
 
 /// The page of commands has every command.
 #[test]
-fn the_book_has_every_command() {
+fn book_documents_every_command() {
     let page = std::fs::read_to_string(project("docs/reference/commands.md")).expect("the page");
     let help = good(&["--help"]);
     let commands = help.split("Commands:\n").nth(1).expect("commands");
@@ -414,7 +416,7 @@ fn the_book_has_every_command() {
 
 /// The book's table of contents names every page once, and no missing page.
 #[test]
-fn the_book_names_its_pages() {
+fn table_of_contents_names_every_page_once() {
     let summary = std::fs::read_to_string(project("docs/SUMMARY.md")).expect("SUMMARY.md");
     let named: Vec<String> = summary
         .split("](")

@@ -1,7 +1,7 @@
 //! `run --dir`, and problems in a user's directory: refused before the start, stopped in the
 //! middle, removed. Measurements are printed, Seekwell's files are removed, the user's files stay.
 
-use crate::watched::until;
+use crate::watched_run::until;
 use crate::{Ran, command, ran, seekwell};
 use serde_json::Value;
 use std::fs;
@@ -106,7 +106,7 @@ fn names(dir: &Path) -> Vec<String> {
 }
 
 #[test]
-fn what_cannot_begin_is_refused_before_anything_is_said_or_written() {
+fn invalid_run_is_rejected_before_output_or_writing() {
     let dir = directory("real-refused");
     let at = |name: &str| dir.join(name).display().to_string();
     fs::write(at("file"), "mine").expect("a file");
@@ -151,7 +151,7 @@ fn what_cannot_begin_is_refused_before_anything_is_said_or_written() {
 }
 
 #[test]
-fn a_directory_of_others_is_left_alone() {
+fn unwritable_directory_is_left_unchanged() {
     let dir = directory("real-unwritable");
     let mut c = command(&["run", "fs-mark:files=2", "--dir"]);
     c.arg(&dir);
@@ -182,7 +182,7 @@ fn is_root() -> bool {
 }
 
 #[test]
-fn a_signal_ends_a_run_with_its_results_and_without_its_files() {
+fn signal_ends_a_run_with_its_results_and_removes_its_files() {
     for (name, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
         let dir = directory(&format!("real-{name}"));
         fs::write(dir.join("mine"), "precious").expect("a file of the user's");
@@ -204,7 +204,7 @@ fn a_signal_ends_a_run_with_its_results_and_without_its_files() {
 }
 
 #[test]
-fn a_signal_it_was_told_to_ignore_does_not_stop_it() {
+fn ignored_signal_does_not_stop_a_run() {
     let dir = directory("real-nohup");
     let mut c = Command::new("sh");
     let script = r#"trap "" HUP; exec "$0" run "$1" --json --dir "$2""#;
@@ -222,7 +222,7 @@ fn a_signal_it_was_told_to_ignore_does_not_stop_it() {
 }
 
 #[test]
-fn a_result_is_whole_or_as_it_was() {
+fn result_file_is_replaced_atomically() {
     let dir = directory("real-kill");
     let out = directory("real-kill-out").join("out.json");
     fs::write(&out, "of before").expect("an older result");
@@ -243,7 +243,7 @@ fn a_result_is_whole_or_as_it_was() {
 }
 
 #[test]
-fn what_a_killed_run_left_is_named_and_removed_on_demand() {
+fn leftovers_of_a_killed_run_are_named_and_removed_on_request() {
     let dir = directory("real-left");
     let here = dir.display().to_string();
     fs::write(dir.join("mine"), "precious").expect("a file of the user's");
@@ -310,7 +310,7 @@ fn what_a_killed_run_left_is_named_and_removed_on_demand() {
 }
 
 #[test]
-fn files_that_vanish_are_named_and_results_are_kept() {
+fn vanished_files_are_named_and_results_kept() {
     let dir = directory("real-vanish");
     fs::write(dir.join("mine"), "precious").expect("a file of the user's");
     let going = Going::begin(&dir, &[]);
@@ -328,7 +328,7 @@ fn files_that_vanish_are_named_and_results_are_kept() {
 }
 
 #[test]
-fn a_limit_is_kept_and_told() {
+fn time_limit_ends_a_run_and_is_reported() {
     let dir = directory("real-limit");
     // The speed of the disk depends on other users of the machine.
     for limit in ["1", "10", "100"] {
@@ -347,7 +347,7 @@ fn a_limit_is_kept_and_told() {
 }
 
 #[test]
-fn files_of_the_users_with_names_like_ours_survive() {
+fn user_files_with_similar_names_are_kept() {
     let dir = directory("real-alike");
     let mine = [
         "seekwell-fs-mark/mine",
@@ -372,7 +372,7 @@ fn files_of_the_users_with_names_like_ours_survive() {
 }
 
 #[test]
-fn parameters_come_one_by_one_or_as_a_list() {
+fn parameters_are_accepted_separately_or_as_a_list() {
     let params = |given: &[&str]| {
         let mut args = vec!["run", "fs-mark", "--json", "-s", "noop"];
         args.extend_from_slice(&["-d", "ssd:sata3-256-2011"]);

@@ -30,7 +30,7 @@ fn every_scheduler_is_listed_and_has_a_page() {
 
 /// Defaults are written by hand in the registry: they must equal those of an instance.
 #[test]
-fn listed_defaults_are_those_of_a_fresh_scheduler() {
+fn listed_defaults_equal_those_of_a_new_scheduler() {
     use seekwell_core::TickClock;
     use seekwell_sched::{Cx, QueueFacts};
     for s in registry() {
@@ -50,7 +50,7 @@ fn listed_defaults_are_those_of_a_fresh_scheduler() {
 }
 
 #[test]
-fn the_documentation_table_is_that_of_the_registry() {
+fn schedulers_page_equals_the_registry() {
     let path = project("docs/schedulers.md");
     let page = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
@@ -61,7 +61,7 @@ fn the_documentation_table_is_that_of_the_registry() {
 
 /// All figures are measured again: the page matches the models to the last digit.
 #[test]
-fn the_validation_page_is_what_the_models_do() {
+fn validation_page_equals_the_models_results() {
     let path = project("docs/devices-validation.md");
     let page = std::fs::read_to_string(&path).unwrap_or_default();
     let now = good(&["devices", "--validate", "--markdown"]);
@@ -73,7 +73,7 @@ fn the_validation_page_is_what_the_models_do() {
 }
 
 #[test]
-fn a_device_has_a_picture_in_the_terminal_in_json_and_as_svg() {
+fn device_curve_is_available_as_text_json_and_svg() {
     let svg = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("device.svg");
     let file = svg.display().to_string();
     for (spec, title, unit) in [
@@ -123,7 +123,7 @@ fn a_device_has_a_picture_in_the_terminal_in_json_and_as_svg() {
 }
 
 #[test]
-fn json_lists_are_json() {
+fn json_lists_are_valid_json() {
     let all: Value = serde_json::from_str(&good(&["schedulers", "--json"])).expect("JSON");
     assert_eq!(all.as_array().map(Vec::len), Some(registry().len()));
     let one: Value =
@@ -133,7 +133,7 @@ fn json_lists_are_json() {
 }
 
 #[test]
-fn completions_and_manual_pages_know_the_commands() {
+fn completions_and_manual_pages_contain_the_commands() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         assert!(good(&["completions", shell]).contains("explain"), "{shell}");
     }
@@ -192,7 +192,7 @@ fn every_device_and_format_is_listed_and_has_a_page() {
 
 /// The long help of a command has every word that its options accept.
 #[test]
-fn help_lists_every_device_workload_and_word_of_a_machine() {
+fn help_lists_every_device_workload_and_machine_option() {
     for command in ["compare", "run", "replay", "recommend"] {
         let help = good(&[command, "--help"]);
         let line = |start: String| help.lines().any(|l| l.trim_start().starts_with(&start));
@@ -230,7 +230,7 @@ fn help_lists_every_device_workload_and_word_of_a_machine() {
 
 /// Its text depends on the machine, but it always fits on a screen and changes nothing.
 #[test]
-fn the_doctor_tells_what_is_there_and_what_to_do_about_the_rest() {
+fn doctor_reports_abilities_and_remedies() {
     let text = good(&["doctor"]);
     assert!(text.lines().count() <= 24, "{text}");
     let doc: Value = serde_json::from_str(&good(&["doctor", "--json"])).expect("JSON");

@@ -22,7 +22,7 @@ fn json(args: &[&str]) -> Vec<Value> {
 }
 
 #[test]
-fn every_mode_runs_and_is_explained() {
+fn every_replay_mode_runs_and_is_explained() {
     let file = scratch("modes.csv", two_processes(400).as_bytes());
     for (mode, words) in [
         ("timed", "open loop"),
@@ -63,7 +63,7 @@ fn every_mode_runs_and_is_explained() {
 }
 
 #[test]
-fn every_record_is_served_once_and_modes_differ_as_they_should() {
+fn every_record_is_replayed_once_and_modes_differ_in_duration() {
     let file = scratch("served.csv", two_processes(400).as_bytes());
     let run = |mode: &str| {
         json(&[
@@ -94,7 +94,7 @@ fn every_record_is_served_once_and_modes_differ_as_they_should() {
 }
 
 #[test]
-fn a_scheduler_of_processes_warns_about_a_trace_without_pids() {
+fn process_based_scheduler_warns_about_a_trace_without_pids() {
     let text = "t_ns,op,sector,sectors\n0,R,0,8\n1000,R,800000,8\n2000,R,16,8\n";
     let file = scratch("nopids.csv", text.as_bytes());
     let out = good(&["replay", &file, "-s", "noop,cfq"]);
@@ -111,7 +111,7 @@ fn a_scheduler_of_processes_warns_about_a_trace_without_pids() {
 }
 
 #[test]
-fn same_seed_same_bytes_on_any_number_of_threads() {
+fn same_seed_gives_same_bytes_on_any_number_of_threads() {
     let file = scratch("threads.csv", two_processes(300).as_bytes());
     let run = |threads: &str| {
         good(&[
@@ -130,7 +130,7 @@ fn same_seed_same_bytes_on_any_number_of_threads() {
 }
 
 /// Exit code 2, one message, nothing on stdout.
-fn refused(args: &[&str], says: &[&str]) {
+fn assert_rejected(args: &[&str], says: &[&str]) {
     let r = seekwell(args);
     assert_eq!((r.code, &*r.out), (2, ""), "{args:?}: {}", r.err);
     assert!(
@@ -144,7 +144,7 @@ fn refused(args: &[&str], says: &[&str]) {
 }
 
 #[test]
-fn traces_that_are_none() {
+fn invalid_traces_are_rejected() {
     let good = two_processes(2000);
     let zst = zstd::encode_all(good.as_bytes(), 3).unwrap();
     let line = |l: &str| format!("t_ns,op,sector,sectors\n0,R,0,8\n{l}\n").into_bytes();
@@ -175,13 +175,13 @@ fn traces_that_are_none() {
         let file = scratch(&format!("trace-{name}"), content);
         let mut all = vec![&*file];
         all.extend(*says);
-        refused(&["replay", &file, "-s", "noop"], &all);
+        assert_rejected(&["replay", &file, "-s", "noop"], &all);
     }
-    refused(&["replay", "no/such/trace"], &["no/such/trace"]);
+    assert_rejected(&["replay", "no/such/trace"], &["no/such/trace"]);
 }
 
 #[test]
-fn a_bomb_does_not_go_off() {
+fn decompression_bomb_is_stopped_at_a_limit() {
     let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
     encoder.write_all(b"t_ns,op,sector,sectors\n").unwrap();
     let lines = b"0,R,0,8\n".repeat(1 << 17);
@@ -189,14 +189,14 @@ fn a_bomb_does_not_go_off() {
         encoder.write_all(&lines).unwrap();
     }
     let file = scratch("bomb.csv.zst", &encoder.finish().unwrap());
-    refused(
+    assert_rejected(
         &["replay", &file, "-s", "noop", "--mode", "depth:1"],
         &[&file],
     );
 }
 
 #[test]
-fn unsorted_times_are_told() {
+fn unsorted_times_are_reported() {
     let text = "t_ns,op,sector,sectors\n0,R,0,8\n9000000,R,80,8\n5000000,R,160,8\n";
     let file = scratch("unsorted.csv", text.as_bytes());
     let out = good(&["replay", &file, "-s", "noop,deadline"]);
@@ -207,7 +207,7 @@ fn unsorted_times_are_told() {
 }
 
 #[test]
-fn options_that_do_not_work() {
+fn invalid_replay_options_are_rejected() {
     let file = scratch("options-trace.csv", two_processes(4).as_bytes());
     let rows: &[(&[&str], &[&str])] = &[
         (&["--mode", "backwards"], &["backwards", "depth:N"]),
@@ -254,13 +254,13 @@ fn options_that_do_not_work() {
         (&["--trace-device", "sda"], &["MAJOR,MINOR"]),
     ];
     for (args, says) in rows {
-        refused(&[&["replay", &file], *args].concat(), says);
+        assert_rejected(&[&["replay", &file], *args].concat(), says);
     }
 }
 
 /// Only block_rq_* events were recorded: the replay uses the issue times, and says so.
 #[test]
-fn a_trace_of_issue_events_alone_is_replayed_by_them() {
+fn trace_with_only_issue_events_is_replayed_by_issue_times() {
     let text = b"# tracer: nop
      app-300  [002] d..1  8018.233161: block_rq_issue: 8,0 WS 8192 () 1000000 + 16 [app]
   <idle>-0     [004] d.h1  8018.243833: block_rq_complete: 8,0 WS () 1000000 + 16 [0]

@@ -8,7 +8,7 @@ fn kernel_trace() -> String {
 }
 
 #[test]
-fn a_trace_alone_is_told_on_one_screen_and_four_ways() {
+fn trace_report_fits_one_screen_and_has_four_formats() {
     let trace = kernel_trace();
     let screen = good(&["report", &trace]);
     assert!(screen.lines().count() <= 24, "{screen}");
@@ -38,7 +38,7 @@ fn a_trace_alone_is_told_on_one_screen_and_four_ways() {
 }
 
 #[test]
-fn what_is_no_trace_and_no_result_is_refused() {
+fn unknown_report_inputs_are_rejected() {
     let text = scratch("nothing.txt", b"one two three\nfour\n");
     for args in [&["report", &*text][..], &["recommend", &*text]] {
         let r = seekwell(args);
@@ -50,7 +50,7 @@ fn what_is_no_trace_and_no_result_is_refused() {
 }
 
 #[test]
-fn a_recommendation_has_evidence_and_its_line() {
+fn recommendation_has_evidence_and_a_command() {
     let csv = "scheduler,workload,device,value,unit,better\n".to_owned();
     let rows = |scheduler: &str, base: f64| -> String {
         let row = |i: u32| {
@@ -87,7 +87,7 @@ fn a_recommendation_has_evidence_and_its_line() {
 }
 
 #[test]
-fn one_command_makes_a_page_of_what_it_ran() {
+fn report_option_writes_a_page_of_the_runs() {
     let page = |name: &str, args: &[&str]| {
         let file = scratch(name, b"");
         good(&[args, &["--report", &file]].concat());
@@ -115,7 +115,7 @@ fn scenes(html: &str) -> Vec<Value> {
 }
 
 #[test]
-fn the_page_of_what_ran_has_its_replay_and_nothing_is_left() {
+fn report_page_contains_the_replay_and_no_temporary_files_remain() {
     let tmp = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("page-tmp");
     std::fs::create_dir_all(&tmp).expect("a directory");
     let programs = [
@@ -169,7 +169,7 @@ fn the_page_of_what_ran_has_its_replay_and_nothing_is_left() {
 }
 
 #[test]
-fn an_experiment_file_makes_its_page_while_it_runs() {
+fn experiment_file_with_report_option_writes_a_page() {
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("filed");
     if folder.exists() {
         std::fs::remove_dir_all(&folder).expect("the last run's results go");
@@ -199,7 +199,7 @@ fn an_experiment_file_makes_its_page_while_it_runs() {
 
 /// Runs with a warm-up are repeated for the page like any others.
 #[test]
-fn runs_with_a_warm_up_are_made_again_for_the_page() {
+fn runs_with_warm_up_are_repeated_for_the_page() {
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("warmed");
     if folder.exists() {
         std::fs::remove_dir_all(&folder).expect("the last run's results go");

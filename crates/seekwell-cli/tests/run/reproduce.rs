@@ -10,7 +10,7 @@ fn results(name: &str) -> String {
     dir.display().to_string()
 }
 
-fn refused(args: &[&str], says: &[&str]) {
+fn assert_rejected(args: &[&str], says: &[&str]) {
     let ran = seekwell(args);
     assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{args:?}");
     for what in says {
@@ -19,7 +19,7 @@ fn refused(args: &[&str], says: &[&str]) {
 }
 
 #[test]
-fn ours_stand_beside_the_published_figures_and_nothing_is_run_twice() {
+fn reproduction_shows_own_and_published_figures_and_reuses_stored_runs() {
     let dir = results("reproduced");
     let of = |more: &[&str]| {
         let args = ["reproduce", "laptop-ssd-2012", "--quick", "--results", &dir];
@@ -65,11 +65,11 @@ fn ours_stand_beside_the_published_figures_and_nothing_is_run_twice() {
     let other = format!("{dir}/mysql-2008-quick");
     std::fs::rename(format!("{dir}/laptop-ssd-2012-quick"), other).expect("renamed");
     let args = ["reproduce", "mysql-2008", "--quick", "--results", &dir];
-    refused(&args, &["belongs to another experiment", "--results"]);
+    assert_rejected(&args, &["belongs to another experiment", "--results"]);
 }
 
 #[test]
-fn runs_may_be_more_and_come_from_a_folder_that_is_there() {
+fn reproduction_accepts_repeats_and_an_existing_folder() {
     let dir = results("repeated");
     let args = ["reproduce", "laptop-ssd-2012", "--quick", "--quiet"];
     let more = ["--repeats", "2", "--results", &dir];
@@ -83,7 +83,7 @@ fn runs_may_be_more_and_come_from_a_folder_that_is_there() {
 }
 
 #[test]
-fn every_line_of_nine_schedulers_fits_a_hundred_columns() {
+fn reproduction_of_nine_schedulers_fits_100_columns() {
     let dir = results("wide");
     let args = [
         "reproduce",
@@ -108,16 +108,16 @@ fn every_line_of_nine_schedulers_fits_a_hundred_columns() {
 }
 
 #[test]
-fn experiment_files_are_printed_and_names_are_checked() {
+fn reproduction_prints_experiment_files_and_checks_names() {
     let text = good(&["reproduce", "all", "--file"]);
     assert_eq!(text.matches("[experiment]").count(), 5);
     let quick = good(&["reproduce", "mysql-2008", "--file", "--quick"]);
     assert!(quick.contains("size = \"1300MiB\""), "{quick}");
-    refused(&["reproduce", "mysql-2009"], &["mysql-2008"]);
+    assert_rejected(&["reproduce", "mysql-2009"], &["mysql-2008"]);
 }
 
 #[test]
-fn guards_run_are_kept_and_say_where_there_is_nothing_to_guard() {
+fn guard_runs_are_stored_and_missing_guards_reported() {
     let dir = results("guarded");
     let of = |more: &[&str]| {
         let args = [

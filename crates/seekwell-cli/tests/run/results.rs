@@ -59,7 +59,7 @@ fn at(dir: &Path, name: &str) -> String {
 }
 
 #[test]
-fn folders_are_listed_with_how_they_stand() {
+fn results_folders_are_listed_with_their_state() {
     let dir = folders("listed");
     let text = good(&["results", &dir.display().to_string()]);
     let lines: Vec<&str> = text.lines().collect();
@@ -102,7 +102,7 @@ fn folders_are_listed_with_how_they_stand() {
 }
 
 #[test]
-fn what_is_exported_is_what_was_measured() {
+fn export_equals_the_measured_results() {
     let dir = folders("exported");
     let whole = at(&dir, "whole");
     let csv = good(&["export", &whole]);
@@ -151,7 +151,7 @@ fn what_is_exported_is_what_was_measured() {
 
 /// A folder has enough information to repeat each of its runs.
 #[test]
-fn any_run_can_be_made_again_from_its_folder() {
+fn every_run_can_be_repeated_from_its_results_folder() {
     let dir = folders("again");
     let whole = dir.join("whole");
     let results = seekwell_lab::results::read(&whole).expect("read");

@@ -40,7 +40,7 @@ fn mknod(path: &Path, args: &[&str]) -> bool {
 
 /// The binary with at most 20 s of CPU and 2 GiB of address space. A signal ends a program that
 /// reads a device to its end, or that measures before it checks its output.
-fn limited(args: &[&str]) -> Ran {
+fn run_with_limits(args: &[&str]) -> Ran {
     let mut c = Command::new("sh");
     let script = r#"ulimit -t 20; ulimit -v 2097152; exec "$0" "$@""#;
     c.args(["-c", script, env!("CARGO_BIN_EXE_seekwell")])
@@ -50,7 +50,7 @@ fn limited(args: &[&str]) -> Ran {
 }
 
 #[test]
-fn devices_and_pipes_are_written_to_and_stay() {
+fn output_to_devices_and_pipes_keeps_the_node() {
     let dir = directory("nodes");
     let list = good(&["schedulers"]);
     let null = dir.join("null");
@@ -82,7 +82,7 @@ fn devices_and_pipes_are_written_to_and_stay() {
     let to = pipe.display().to_string();
     // A failed command does not wait for a reader.
     assert_eq!(
-        limited(&["run", "fs-mark", "-d", "none.toml", "-o", &to]).code,
+        run_with_limits(&["run", "fs-mark", "-d", "none.toml", "-o", &to]).code,
         2
     );
     let child = command(&["schedulers", "-o", &to]).spawn().expect("runs");
@@ -95,7 +95,7 @@ fn devices_and_pipes_are_written_to_and_stay() {
 }
 
 #[test]
-fn descriptors_are_written_on_from_where_they_are() {
+fn output_to_a_descriptor_continues_at_its_offset() {
     let dir = directory("descriptors");
     let list = good(&["schedulers"]);
     let file = dir.join("all").display().to_string();
@@ -123,7 +123,7 @@ fn descriptors_are_written_on_from_where_they_are() {
 }
 
 #[test]
-fn links_lead_to_the_file_that_is_replaced_with_its_owner_and_mode() {
+fn output_through_a_link_replaces_the_target_with_owner_and_mode() {
     let dir = directory("links");
     let at = |name: &str| dir.join(name);
     fs::create_dir(at("sub")).expect("made");
@@ -162,7 +162,7 @@ fn links_lead_to_the_file_that_is_replaced_with_its_owner_and_mode() {
 }
 
 #[test]
-fn every_page_is_replaced_the_same_way() {
+fn manual_pages_are_written_like_other_outputs() {
     let dir = directory("man");
     fs::write(dir.join("mine"), "old").expect("written");
     symlink("mine", dir.join("seekwell.1")).expect("linked");
@@ -185,7 +185,7 @@ fn every_page_is_replaced_the_same_way() {
 /// Long commands check their output first. Otherwise the CPU limit would end each of these, or it
 /// would report the bad input.
 #[test]
-fn a_result_that_cannot_be_written_is_told_before_anything_is_measured() {
+fn unwritable_output_is_reported_before_any_measurement() {
     let dir = directory("early");
     let trace = scratch("safety-none.csv", b"");
     let bad = dir.join("none/out").display().to_string();
@@ -203,23 +203,23 @@ fn a_result_that_cannot_be_written_is_told_before_anything_is_measured() {
         &["convert", &trace, "--to", "csv", "-o"],
     ];
     for c in commands {
-        let r = limited(&[c, &[&bad]].concat());
+        let r = run_with_limits(&[c, &[&bad]].concat());
         assert_eq!((r.code, &*r.out), (3, ""), "{c:?}: {}", r.err);
         assert!(
             r.err.contains("none/out: cannot be written: No such file"),
             "{c:?}: {}",
             r.err
         );
-        let r = limited(&[c, &[&here]].concat());
+        let r = run_with_limits(&[c, &[&here]].concat());
         assert_eq!(r.code, 3, "{c:?} into a directory: {}", r.err);
     }
-    let r = limited(&["calibrate", &image, "--plot", &bad]);
+    let r = run_with_limits(&["calibrate", &image, "--plot", &bad]);
     assert_eq!(r.code, 3, "{}", r.err);
     assert_eq!(names(&dir), [""; 0], "asking leaves nothing");
 }
 
 #[test]
-fn a_result_does_not_take_the_place_of_what_it_is_made_from() {
+fn output_that_would_overwrite_an_input_is_rejected() {
     let dir = directory("apart");
     let at = |name: &str| dir.join(name).display().to_string();
     let trace = "t_ns,op,sector,sectors\n0,R,400,8\n";
@@ -250,7 +250,7 @@ fn a_result_does_not_take_the_place_of_what_it_is_made_from() {
         vec!["compare", "-w", &at("j.fio"), "-o", &at("j.fio")],
         vec!["run", &at("j.fio"), "-s", "noop", "-o", &at("j.fio")],
     ] {
-        let r = limited(&args);
+        let r = run_with_limits(&args);
         assert_eq!((r.code, &*r.out), (2, ""), "{args:?}: {}", r.err);
         assert!(r.err.contains("the same file as"), "{args:?}: {}", r.err);
     }
@@ -260,7 +260,7 @@ fn a_result_does_not_take_the_place_of_what_it_is_made_from() {
 }
 
 #[test]
-fn a_device_named_for_a_file_is_not_read() {
+fn device_node_in_place_of_a_file_is_not_read() {
     let dir = directory("kinds");
     let at = |name: &str| dir.join(name).display().to_string();
     symlink("/dev/zero", at("zero.fio")).expect("linked");
@@ -293,7 +293,7 @@ fn a_device_named_for_a_file_is_not_read() {
     all.push((vec!["run", &includes], zero));
     all.push((vec!["run", &long], "is larger than 1024 KiB"));
     for (args, words) in all {
-        let r = limited(&args);
+        let r = run_with_limits(&args);
         assert_eq!((r.code, &*r.out), (2, ""), "{args:?}: {}", r.err);
         assert!(r.err.contains(words), "{args:?}: {}", r.err);
         assert!(r.err.contains("; "), "{args:?}: no remedy: {}", r.err);
@@ -303,12 +303,12 @@ fn a_device_named_for_a_file_is_not_read() {
         let disk = disk.display().to_string();
         let remedy = format!("measure it first (`seekwell calibrate {disk} -o mine.toml`)");
         for args in [["devices", &disk], ["compare", &*format!("-d{disk}")]] {
-            let r = limited(&args);
+            let r = run_with_limits(&args);
             assert_eq!((r.code, &*r.out), (2, ""), "{args:?}: {}", r.err);
             assert!(r.err.contains("is a block device, not a file"), "{}", r.err);
             assert!(r.err.contains(&remedy), "{}", r.err);
         }
-        let r = limited(&["replay", &disk]);
+        let r = run_with_limits(&["replay", &disk]);
         assert!(r.err.contains("record its requests"), "{}", r.err);
         fs::remove_file(disk).expect("ours");
     }
@@ -316,14 +316,14 @@ fn a_device_named_for_a_file_is_not_read() {
 
 /// Endless lines, from a pipe and from a file that unpacks to a thousand times its size.
 #[test]
-fn lines_without_end_are_refused_in_little_memory() {
+fn endless_lines_are_rejected_in_bounded_memory() {
     let zeros = zstd::encode_all(&vec![b'x'; 64 << 20][..], 3).expect("packed");
     let packed = scratch("safety-long.zst", &zeros);
     for args in [
         vec!["explain", &packed],
         vec!["replay", &packed, "-f", "csv"],
     ] {
-        let r = limited(&args);
+        let r = run_with_limits(&args);
         assert_eq!((r.code, &*r.out), (2, ""), "{args:?}: {}", r.err);
         assert!(r.err.len() < 400, "{args:?}: {}", r.err);
     }
@@ -341,7 +341,7 @@ fn lines_without_end_are_refused_in_little_memory() {
     let case =
         b"{\"case\":\"a\",\"elevator\":\"noop\",\"hz\":1000,\"input\":[[0,1,1,\"R\",8,8]]}\n";
     let many = zstd::encode_all(&case.repeat((33 << 20) / case.len())[..], 3).expect("packed");
-    let r = limited(&["explain", &scratch("safety-many.zst", &many)]);
+    let r = run_with_limits(&["explain", &scratch("safety-many.zst", &many)]);
     assert_eq!(r.code, 2, "{}", r.err);
     assert!(r.err.contains("more than 32 MiB of cases"), "{}", r.err);
 }

@@ -4,11 +4,11 @@ use crate::{command, good, one_seed, project, ran, scratch};
 
 /// Output on a terminal of this width, for one seed.
 fn at(columns: &str, args: &[&str]) -> String {
-    as_it_is(columns, &one_seed(args))
+    output_with_default_seeds(columns, &one_seed(args))
 }
 
 /// The same with the default number of seeds.
-fn as_it_is(columns: &str, args: &[&str]) -> String {
+fn output_with_default_seeds(columns: &str, args: &[&str]) -> String {
     let r = ran(command(args)
         .env("COLUMNS", columns)
         .output()
@@ -33,14 +33,14 @@ fn figures(line: &str, head: &str) -> usize {
 }
 
 /// Lines of an answer about so many devices at most: a screen, and a table for each further device.
-fn most(devices: usize) -> usize {
+fn max_lines(devices: usize) -> usize {
     24 + 8 * (devices - 1)
 }
 
 /// The table keeps its figures on a narrow screen, its legend stands above it, and its words are no
 /// codes.
 #[test]
-fn the_default_answer_of_compare_fits_a_screen() {
+fn default_compare_output_fits_a_screen() {
     let interactive = ["read, ms", "99th percentile, ms", "bulk write, MB/s"];
     let today = [&interactive[..], &["app-start, s", "fs-mark, files/s"]].concat();
     let then = [&interactive[..], &["streams, MB/s", "fs-mark, files/s"]].concat();
@@ -49,10 +49,10 @@ fn the_default_answer_of_compare_fits_a_screen() {
         (100, &["compare", "--seeds", "3"], &today, 3),
         (80, &["compare", "--era", "2012", "--seeds", "3"], &then, 2),
     ] {
-        let text = as_it_is(&columns.to_string(), args);
+        let text = output_with_default_seeds(&columns.to_string(), args);
         let lines: Vec<&str> = text.lines().collect();
         assert!(
-            lines.len() <= most(devices),
+            lines.len() <= max_lines(devices),
             "{} lines\n{text}",
             lines.len()
         );
@@ -83,7 +83,7 @@ fn the_default_answer_of_compare_fits_a_screen() {
 
 /// A list fits on a screen and names all items; --details has the descriptions.
 #[test]
-fn every_list_fits_a_screen_and_names_all() {
+fn every_list_fits_a_screen_and_names_all_items() {
     let names = |of: &[&str]| -> Vec<String> {
         let doc: serde_json::Value = serde_json::from_str(&good(of)).expect("JSON");
         let all = doc.as_array().expect("a list").iter();
@@ -99,7 +99,7 @@ fn every_list_fits_a_screen_and_names_all() {
         ("machines", names(&["machines", "--json"])),
         ("demo", demos.collect()),
     ] {
-        let text = as_it_is("80", &[what]);
+        let text = output_with_default_seeds("80", &[what]);
         let lines = text.lines().count();
         assert!(lines <= 24, "{what}: {lines} lines\n{text}");
         assert!(widest(&text) <= 80, "{what}\n{text}");
@@ -115,7 +115,7 @@ fn every_list_fits_a_screen_and_names_all() {
 
 /// A run, a replay and a demo fit on a screen too; --details has the tables.
 #[test]
-fn the_answer_of_one_program_trace_or_demo_fits_a_screen() {
+fn run_replay_and_demo_outputs_fit_a_screen() {
     let seven = "noop,deadline,cfq,none,mq-deadline,kyber,bfq";
     let rows: String = (0..400)
         .map(|i| {
@@ -143,14 +143,14 @@ fn the_answer_of_one_program_trace_or_demo_fits_a_screen() {
     let demos = demos.map(|d| ["demo", d, "--seeds", "2"]);
     all.extend(demos.iter().map(|d| &d[..]));
     for args in all {
-        let text = as_it_is("80", args);
+        let text = output_with_default_seeds("80", args);
         let lines = text.lines().count();
         assert!(lines <= 24, "{args:?}: {lines} lines\n{text}");
         assert!(text.contains("--details"), "{args:?}\n{text}");
         more.push([args, &["--details"]].concat());
     }
     for args in more.iter().take(3) {
-        let text = as_it_is("80", args);
+        let text = output_with_default_seeds("80", args);
         for word in [
             "Verdict:",
             "WAITING",
@@ -162,7 +162,7 @@ fn the_answer_of_one_program_trace_or_demo_fits_a_screen() {
         }
     }
     for args in &more[3..] {
-        let text = as_it_is("80", args);
+        let text = output_with_default_seeds("80", args);
         assert!(!text.contains("--details"), "{args:?}\n{text}");
         assert!(text.contains("Over 2 seeds of the model"), "{text}");
     }
@@ -171,7 +171,7 @@ fn the_answer_of_one_program_trace_or_demo_fits_a_screen() {
 /// Tests of several devices share a table. If the schedulers do not fit next to the words, a row
 /// has the best figure.
 #[test]
-fn many_tests_fit_a_screen() {
+fn compare_output_of_many_tests_fits_a_screen() {
     let work = [
         "-w",
         "interactive:size=16m,bulk=32m,seconds=1s",
@@ -186,8 +186,8 @@ fn many_tests_fit_a_screen() {
     let base = [&["compare", "-q", "--seeds", "2"], &work[..], &places].concat();
     for (schedulers, most) in [("noop,cfq,bfq", 3), ("noop,deadline,cfq,bfq,none,kyber", 1)] {
         let args = [&base[..], &["-s", schedulers]].concat();
-        let text = as_it_is("80", &args);
-        assert!(text.lines().count() <= self::most(2), "{text}");
+        let text = output_with_default_seeds("80", &args);
+        assert!(text.lines().count() <= self::max_lines(2), "{text}");
         assert!(widest(&text) <= 80, "{text}");
         assert!(text.contains("On 2 modelled disks, none of yours (2 seeds)"));
         for place in ["hdd:hitachi-7k200", "ssd:sata-tlc-1t"] {
@@ -211,23 +211,23 @@ fn many_tests_fit_a_screen() {
             let all = of.iter().all(|l| figures(l, row) == most);
             assert!(all || unclear || most == 1, "{row}\n{text}");
         }
-        let details = as_it_is("80", &[&args[..], &["--details"]].concat());
+        let details = output_with_default_seeds("80", &[&args[..], &["--details"]].concat());
         assert_eq!(details.matches("Verdict: ").count(), 12, "{details}");
     }
 }
 
 /// Imported results: of many cells only the significant ones, of few every one.
 #[test]
-fn many_imported_cells_fit_a_screen() {
+fn import_output_of_many_cells_fits_a_screen() {
     let file = project("crates/seekwell-lab/tests/imported/published/phoronix-linux-3.4.csv");
-    let text = as_it_is("80", &["import", &file]);
+    let text = output_with_default_seeds("80", &["import", &file]);
     assert!(text.lines().count() <= 24, "{text}");
     let held = text.lines().filter(|l| l.contains(" !  ")).count();
     assert!(
         held >= 5 && text.contains(&format!("and {} more", 14 - held)),
         "{text}"
     );
-    let details = as_it_is("80", &["import", &file, "--details"]);
+    let details = output_with_default_seeds("80", &["import", &file, "--details"]);
     for line in [
         "Clarksfield + SSD (160GB",
         "apache 2.2.21",
@@ -242,7 +242,7 @@ fn many_imported_cells_fit_a_screen() {
         .map(|l| format!("{l}\n"))
         .collect();
     let few = scratch("few.csv", few.as_bytes());
-    let text = as_it_is("80", &["import", &few]);
+    let text = output_with_default_seeds("80", &["import", &few]);
     assert!(
         text.contains("WORKLOAD") && !text.contains("What holds"),
         "{text}"
@@ -250,7 +250,7 @@ fn many_imported_cells_fit_a_screen() {
 }
 
 #[test]
-fn the_winner_is_green_where_colours_are_wanted() {
+fn best_value_is_green_if_colours_are_enabled() {
     let args = [
         "compare",
         "-w",
@@ -269,7 +269,7 @@ fn the_winner_is_green_where_colours_are_wanted() {
 }
 
 #[test]
-fn tables_fit_80_columns_and_use_200() {
+fn tables_fit_80_columns_and_use_up_to_200() {
     let file = scratch(
         "screen.csv",
         b"t_ns,op,sector,sectors,pid\n0,R,0,8,1\n1000,R,800000,8,2\n2000,W,16,8,1\n",
@@ -323,7 +323,7 @@ fn tables_fit_80_columns_and_use_200() {
 }
 
 #[test]
-fn runs_that_did_the_same_share_a_line() {
+fn identical_runs_share_a_line() {
     let file = scratch("one.csv", b"t_ns,op,sector,sectors,pid\n0,R,0,8,1\n");
     let text = good(&["replay", &file, "-s", "noop,deadline,none", "--details"]);
     assert!(
@@ -335,7 +335,7 @@ fn runs_that_did_the_same_share_a_line() {
 }
 
 #[test]
-fn a_few_operations_carry_no_verdict() {
+fn too_few_operations_give_no_verdict() {
     let text = good(&[
         "run",
         "fsync-latency:seconds=10s",
@@ -360,7 +360,7 @@ fn a_few_operations_carry_no_verdict() {
 }
 
 #[test]
-fn a_verdict_claims_nothing_of_other_seeds() {
+fn single_seed_verdict_makes_no_claim_about_other_seeds() {
     let args = [
         "-d",
         "hdd:hitachi-7k200",
@@ -379,7 +379,7 @@ fn a_verdict_claims_nothing_of_other_seeds() {
 }
 
 #[test]
-fn several_seeds_say_how_sure_they_are() {
+fn several_seeds_report_their_confidence() {
     let args = [
         "compare",
         "-d",
@@ -395,7 +395,7 @@ fn several_seeds_say_how_sure_they_are() {
         "fs-mark:files=5",
     ];
     let args = [&args[..], &work].concat();
-    let text = as_it_is("80", &[&args[..], &["--seeds", "4"]].concat());
+    let text = output_with_default_seeds("80", &[&args[..], &["--seeds", "4"]].concat());
     assert!(text.contains("(100 GB, 4 seeds)"), "{text}");
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
@@ -404,7 +404,8 @@ fn several_seeds_say_how_sure_they_are() {
     );
     assert!(!text.contains("One run each"), "{text}");
     assert!(widest(&text) <= 80, "{text}");
-    let details = as_it_is("80", &[&args[..], &["--seeds", "4", "--details"]].concat());
+    let details =
+        output_with_default_seeds("80", &[&args[..], &["--seeds", "4", "--details"]].concat());
     for word in [
         "AGAINST noop",
         "(the reference)",
@@ -416,7 +417,7 @@ fn several_seeds_say_how_sure_they_are() {
 }
 
 #[test]
-fn what_uses_no_randomness_is_exact_after_three_seeds() {
+fn deterministic_comparison_is_exact_after_three_seeds() {
     let args = [
         "compare",
         "-d",
@@ -432,7 +433,7 @@ fn what_uses_no_randomness_is_exact_after_three_seeds() {
         "10",
         "--json",
     ];
-    let text = as_it_is("80", &[&args[..], &more].concat());
+    let text = output_with_default_seeds("80", &[&args[..], &more].concat());
     let doc: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     let cell = &doc["analysis"]["cells"][0];
     assert_eq!(
@@ -444,7 +445,7 @@ fn what_uses_no_randomness_is_exact_after_three_seeds() {
 
 /// Steps with a long state continue below, in the same column.
 #[test]
-fn steps_keep_to_the_terminal() {
+fn explained_steps_fit_the_terminal_width() {
     let rows: String = (0..40)
         .map(|i| format!("{},R,{},8,{}\n", i * 1000, i * 100_000, i % 7))
         .collect();
@@ -452,7 +453,10 @@ fn steps_keep_to_the_terminal() {
     let file = scratch("wide-steps.csv", format!("{head}{rows}").as_bytes());
     for scheduler in ["deadline", "cfq", "bfq"] {
         let args = ["explain", &file, "--scheduler", scheduler];
-        let (narrow, wide) = (as_it_is("80", &args), as_it_is("400", &args));
+        let (narrow, wide) = (
+            output_with_default_seeds("80", &args),
+            output_with_default_seeds("400", &args),
+        );
         assert!(widest(&narrow) <= 80, "{narrow}");
         let words = |t: &str| t.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(words(&narrow), words(&wide), "nothing is lost");

@@ -11,7 +11,7 @@ fn records(args: &[&str]) -> Vec<Record> {
 }
 
 #[test]
-fn everything_asked_for_is_in_the_json() {
+fn json_contains_every_requested_setting() {
     let args = [
         "run",
         "fs-mark:files=3",
@@ -75,7 +75,7 @@ fn everything_asked_for_is_in_the_json() {
 }
 
 #[test]
-fn a_replay_names_its_trace_by_content() {
+fn replay_record_identifies_its_trace_by_content_hash() {
     let rows: String = (0..40)
         .map(|i| format!("{},1,R,{},8\n", i * 900, i * 64))
         .collect();
@@ -111,7 +111,7 @@ fn a_replay_names_its_trace_by_content() {
 }
 
 #[test]
-fn a_run_for_real_tells_its_host() {
+fn real_run_record_describes_its_host() {
     let dir = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("spec-real");
     std::fs::create_dir_all(&dir).expect("a directory");
     let dir = dir.display().to_string();

@@ -43,7 +43,7 @@ fn every_workload_is_listed_and_has_a_page() {
 }
 
 #[test]
-fn a_simulated_run_gives_the_metric_operations_and_marks() {
+fn simulated_run_reports_metric_operations_and_marks() {
     let args = [
         "run", "fs-mark", "--param", "files=10", "--json", "-s", "noop,cfq",
     ];
@@ -74,7 +74,7 @@ fn a_simulated_run_gives_the_metric_operations_and_marks() {
 }
 
 #[test]
-fn a_real_run_leaves_the_directory_as_it_was() {
+fn real_run_leaves_its_directory_unchanged() {
     let dir = directory("real-run");
     std::fs::write(dir.join("mine"), "precious").expect("a file of the user's");
     let path = dir.display().to_string();
@@ -97,7 +97,7 @@ fn a_real_run_leaves_the_directory_as_it_was() {
 
 /// Data on a named device belong to the user: a job file may only read a real device.
 #[test]
-fn a_fio_job_file_never_writes_to_a_real_device() {
+fn fio_job_never_writes_to_a_real_device() {
     let disk = scratch("a-disk.img", &[7u8; 1 << 20]);
     let dir = directory("fio-raw").display().to_string();
     for rw in ["randwrite", "rw", "trim", "trimwrite"] {
@@ -119,7 +119,7 @@ fn a_fio_job_file_never_writes_to_a_real_device() {
 }
 
 #[test]
-fn a_fio_job_file_runs_in_both_worlds() {
+fn fio_job_runs_in_simulation_and_on_the_host() {
     let job = "[global]\nsize=256k\nverify=md5\n[w]\nrw=write\nbs=16k\nend_fsync=1\n[r]\nstonewall\nrw=randread\n";
     let file = scratch("both.fio", job.as_bytes());
     let dir = directory("fio-run").display().to_string();
@@ -155,7 +155,7 @@ fn a_fio_job_file_runs_in_both_worlds() {
 }
 
 #[test]
-fn bad_parameters_are_named_with_value_and_range() {
+fn invalid_parameters_are_reported_with_value_and_range() {
     let bad_job = scratch("bad.fio", b"[a]\nsize=1m\nfrobnicate=1\n");
     for (args, words) in [
         (
@@ -200,7 +200,7 @@ fn bad_parameters_are_named_with_value_and_range() {
 }
 
 #[test]
-fn a_run_that_ends_early_gives_what_it_has() {
+fn run_stopped_by_a_limit_reports_its_partial_results() {
     let args = [
         "run",
         "fs-mark",

@@ -51,7 +51,7 @@ fn rows(text: &str) -> Vec<u8> {
 }
 
 /// All files, in a separate directory.
-fn made(name: &str) -> PathBuf {
+fn make_files(name: &str) -> PathBuf {
     let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&dir);
     for d in ["dir.csv", "dir.toml", "dir.fio", "hollow", "torn"] {
@@ -284,7 +284,7 @@ fn run(dir: &Path, line: &str) -> Ended {
 }
 
 /// What is wrong with the end of the run, if anything.
-fn judged(e: &Ended, code: i32, says: &str) -> Option<String> {
+fn failure_of_run(e: &Ended, code: i32, says: &str) -> Option<String> {
     if e.code != Some(code) {
         return Some(format!("exit code {:?}", e.code));
     }
@@ -300,8 +300,8 @@ fn judged(e: &Ended, code: i32, says: &str) -> Option<String> {
 }
 
 #[test]
-fn two_hundred_wrong_inputs_are_told_and_cost_little() {
-    let dir = made("wrong");
+fn two_hundred_wrong_inputs_are_reported_cheaply() {
+    let dir = make_files("wrong");
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/run/wrong/table.txt");
     let table = std::fs::read_to_string(path).expect("the table");
     let (mut bad, mut seen) = (Vec::new(), String::new());
@@ -322,7 +322,7 @@ fn two_hundred_wrong_inputs_are_told_and_cost_little() {
         let code_now = e.code.unwrap_or(-1);
         let _ = writeln!(seen, "{code_now}\t{first:?}\t{args}\t{cpu:.2} s\t{kib} KiB");
         let code = code.parse().expect("an exit code");
-        if let Some(why) = judged(&e, code, says) {
+        if let Some(why) = failure_of_run(&e, code, says) {
             bad.push(format!("seekwell {args}\n  {why}: {:.600}", e.err));
         }
     }
@@ -345,8 +345,8 @@ fn two_hundred_wrong_inputs_are_told_and_cost_little() {
 
 /// A reader that leaves, a file without permission, a name that is not text.
 #[test]
-fn pipes_permissions_and_names_that_are_no_text() {
-    let dir = made("wrong-pipes");
+fn closed_pipes_missing_permissions_and_non_text_names_are_reported() {
+    let dir = make_files("wrong-pipes");
     let seekwell = env!("CARGO_BIN_EXE_seekwell");
     let sh = |script: &str| {
         let mut c = Command::new("bash");

@@ -4,14 +4,14 @@ use crate::time::Nanos;
 use proptest::prelude::*;
 
 #[test]
-fn letters_are_of_one_action_each() {
+fn every_action_has_its_own_letter() {
     let letters: std::collections::BTreeSet<char> =
         Action::ALL.iter().map(|a| a.letter()).collect();
     assert_eq!(letters.len(), Action::ALL.len());
 }
 
 #[test]
-fn who_and_other_are_named_and_a_queue_without_a_task_goes_by_its_number() {
+fn placeholders_in_event_texts_are_replaced_by_task_or_queue_names() {
     let mut e = Event::new(Instant::START, Action::Why);
     e.detail = "{who} waits for {other}".to_owned();
     (e.task, e.other) = (Some(TaskId(3)), Some(TaskId(4)));
@@ -22,7 +22,7 @@ fn who_and_other_are_named_and_a_queue_without_a_task_goes_by_its_number() {
 }
 
 #[test]
-fn nobody_listens_nothing_is_made() {
+fn events_are_not_built_without_a_listener() {
     let mut log = EventLog::default();
     log.push(|| unreachable!("nobody listens"));
     log.join(Some(Tap::new()));
@@ -32,7 +32,7 @@ fn nobody_listens_nothing_is_made() {
 }
 
 #[test]
-fn members_write_into_one_stream_in_the_order_of_writing() {
+fn members_write_to_one_stream_in_order() {
     let top = Tap::new();
     top.introduce(MemberKind::Array, "array");
     let (a, b) = (top.member("0"), top.member("1"));
@@ -64,7 +64,7 @@ fn members_write_into_one_stream_in_the_order_of_writing() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
     #[test]
-    fn a_line_read_again_equals(
+    fn event_line_survives_a_round_trip(
         at in 0u64..1 << 60,
         which in 0usize..Action::ALL.len(),
         rq in proptest::option::of(any::<u32>()),

@@ -534,7 +534,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_latency_merges_and_keeps_exact_mean_and_extremes() {
+    fn merged_latency_has_exact_mean_and_extremes() {
         let (mut a, mut b) = (Latency::default(), Latency::default());
         for ns in [1_000, 2_000, 3_000] {
             a.record(ns);
@@ -550,7 +550,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_has_mean_and_sample_deviation() {
+    fn second_of_results_has_mean_and_sample_deviation() {
         let mut s = OpSecond::default();
         for ms in [2, 4, 6] {
             s.count(ms * 1_000_000, 10);

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn the_starved_may_be_the_majority() {
+    fn majority_of_tasks_can_be_starved() {
         let readers = [
             ("main/reader0", 1139),
             ("main/reader1", 6),
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_under_two_schedulers_is_one_remark() {
+    fn equal_starvation_in_several_runs_is_merged() {
         let mut one = Starved {
             tasks: "stream".to_owned(),
             starved: 1,
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn fair_shares_few_operations_and_other_kinds_raise_no_alarm() {
+    fn fair_shares_few_operations_and_different_kinds_are_not_starvation() {
         let none = |tasks: &[(&str, u64)]| assert_eq!(starved(&record(tasks)), [], "{tasks:?}");
         // Exactly a tenth of the mean, 100, is not starved.
         none(&[("main/r0", 10), ("main/r1", 190)]);
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_that_was_there_for_a_part_or_has_another_priority_is_no_peer() {
+    fn tasks_with_other_lifetime_or_priority_are_not_compared() {
         let mut r = record(&[("main/app0", 5000), ("main/app1", 0)]);
         assert_eq!(starved(&r).len(), 1);
         r.tasks[1].began_ns = 1_100_000_000;

@@ -104,7 +104,7 @@ fn workloads() -> [WorkloadSpec; 3] {
 }
 
 #[test]
-fn what_is_written_is_read_as_json_and_as_toml() {
+fn specification_survives_a_round_trip_in_json_and_toml() {
     for w in workloads() {
         let spec = full(w);
         assert_eq!(RunSpec::from_json(&spec.canonical()), Ok(spec.clone()));
@@ -117,7 +117,7 @@ fn what_is_written_is_read_as_json_and_as_toml() {
 
 /// The table of known fields contains exactly the fields of the types.
 #[test]
-fn the_table_of_fields_is_that_of_the_types() {
+fn table_of_fields_equals_the_fields_of_the_types() {
     for w in workloads() {
         let value: Value = serde_json::from_str(&full(w).canonical()).expect("JSON");
         for (path, known) in fields() {
@@ -140,7 +140,7 @@ fn the_table_of_fields_is_that_of_the_types() {
 }
 
 #[test]
-fn canonical_bytes_are_sorted_and_without_blanks() {
+fn canonical_json_is_sorted_and_has_no_spaces() {
     let [script, ..] = workloads();
     let device = DeviceSpec {
         spec: "hdd:x".into(),
@@ -171,7 +171,7 @@ fn canonical_bytes_are_sorted_and_without_blanks() {
 }
 
 #[test]
-fn a_hash_sees_what_decides_a_run_and_nothing_else() {
+fn specification_hash_ignores_label_and_file_names_only() {
     for w in workloads() {
         let one = full(w);
         let mut other = one.clone();
@@ -199,7 +199,7 @@ fn a_hash_sees_what_decides_a_run_and_nothing_else() {
 }
 
 #[test]
-fn every_fault_is_told_at_once_with_the_nearest_word() {
+fn all_faults_are_reported_together_with_suggestions() {
     let bad = json!({
         "device": { "spec": "hdd:x", "path": "y" },
         "schedular": { "name": "noop" },
@@ -235,7 +235,7 @@ fn every_fault_is_told_at_once_with_the_nearest_word() {
 }
 
 #[test]
-fn numbers_among_texts_are_what_they_look_like() {
+fn toml_numbers_and_booleans_are_accepted_for_text_values() {
     let text = "
         device.spec = 'hdd:x'
         scheduler = { name = 'deadline', tunables = { fifo_batch = 1 } }
@@ -254,7 +254,7 @@ proptest! {
     /// Any text gives a value or faults and never a panic. A value that was read is written
     /// unchanged.
     #[test]
-    fn any_text_is_read_or_refused(text in "[\\{\\}\"a-z:,0-9 \\[\\]]{0,80}") {
+    fn any_text_is_parsed_or_rejected_without_panic(text in "[\\{\\}\"a-z:,0-9 \\[\\]]{0,80}") {
         if let Ok(spec) = RunSpec::from_json(&text) {
             prop_assert_eq!(RunSpec::from_json(&spec.canonical()), Ok(spec));
         }
@@ -263,7 +263,7 @@ proptest! {
 
     /// Any names and numbers are unchanged after writing and reading, in JSON and in TOML.
     #[test]
-    fn any_value_survives(
+    fn any_values_survive_a_round_trip(
         name in "\\PC{0,12}",
         value in "\\PC{0,12}",
         seed in 0..=i64::MAX as u64,

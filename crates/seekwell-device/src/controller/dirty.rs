@@ -78,7 +78,7 @@ mod tests {
     proptest! {
         /// The extents hold the same sectors as a plain set after any operations.
         #[test]
-        fn like_a_set(ops in proptest::collection::vec((any::<bool>(), 0u64..80, 1u64..30), 1..60)) {
+        fn extents_agree_with_a_plain_set(ops in proptest::collection::vec((any::<bool>(), 0u64..80, 1u64..30), 1..60)) {
             let (mut fast, mut slow) = (Extents::default(), vec![false; 128]);
             for (take, from, n) in ops {
                 let range = from as usize..(from + n) as usize;

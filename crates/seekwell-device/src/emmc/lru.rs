@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_least_recent_goes() {
+    fn least_recently_used_entry_is_evicted() {
         let mut l = Lru::new(2);
         assert!(!l.touch(1) && !l.touch(2) && l.touch(1));
         assert!(!l.touch(3), "takes the place of 2");

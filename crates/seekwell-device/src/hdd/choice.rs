@@ -226,7 +226,7 @@ mod tests {
         /// positioning time. The test covers fast and slow spindles, seeks that are slower in one
         /// direction, and any guard time.
         #[test]
-        fn the_soonest_is_the_soonest(
+        fn soonest_search_with_bounds_agrees_with_exhaustive_search(
             drive in 0usize..4,
             guard_ms in prop_oneof![Just(0.0), Just(0.0001), 0.0..3.0],
             factor in prop_oneof![Just((1.0, 1.0)), (0.7..1.3, 0.7..1.3)],
@@ -275,7 +275,7 @@ mod tests {
     /// The drive selects the next command on this track at any distance, even if its sector passed
     /// within the rounding error of the clock.
     #[test]
-    fn on_the_track_under_the_head_there_is_no_guard() {
+    fn guard_time_does_not_apply_on_the_current_track() {
         let p = params("hitachi-7k200");
         let mut mech = Mech::new(&p, &mut rng::stream(1, "test")).unwrap();
         let at = mech.geometry.locate(1_000);

@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_phase_is_exact_across_a_shift() {
+    fn rotational_phase_is_exact_after_a_clock_shift() {
         let turn = 8_533_333_333; // 7200 rpm
         let mut phase = 12_345;
         let by = Shift(1_700_000_000_000_000_001);
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_behind_the_new_origin_is_long_ago_and_never_stays_never() {
+    fn clock_shift_clamps_past_times_to_zero_and_keeps_never() {
         let by = Shift(1 << 60);
         let (mut past, mut never) = (123 << TICK_BITS, NEVER);
         by.time(&mut past);
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn an_untaken_completion_holds_the_origin_back() {
+    fn pending_completion_limits_the_clock_shift() {
         let clock = Clock::default();
         let now = Instant(1 << 60);
         assert!(clock.beyond(now) && !clock.beyond(Instant(REACH)));

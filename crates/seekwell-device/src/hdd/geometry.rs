@@ -309,7 +309,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn cylinders_close_the_capacity() {
+    fn cylinder_counts_equal_the_published_ones() {
         // The number of cylinders must equal that of the published parameter tables.
         for (name, cylinders) in [
             ("hitachi-7k200", 97_898),
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn sectors_of_a_track_are_neighbours() {
+    fn consecutive_sectors_are_adjacent_on_a_track() {
         let g = Geometry::new(&params("hitachi-7k200")).unwrap();
         let (a, b) = (g.locate(0), g.locate(1));
         assert_eq!((a.cyl, a.head, a.slot, a.left), (0, 0, 0, 1331));
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_serpentine_band_stays_on_its_head() {
+    fn serpentine_band_stays_on_one_head() {
         let mut p = params("hitachi-7k200");
         p.layout = Layout::Serpentine(100);
         let g = Geometry::new(&p).unwrap();
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn zones_that_cannot_be_are_refused() {
+    fn invalid_zone_tables_are_rejected() {
         let mut p = params("hitachi-7k200");
         p.zones = Zones::Table(vec![(0, 1000), (p.capacity, 500)]);
         assert_eq!(Geometry::new(&p).unwrap_err().key, "zone_table");
@@ -380,7 +380,7 @@ mod tests {
         /// of addresses, finds each (cylinder, head, slot) at most once, and checks that tracks end
         /// where `left` says.
         #[test]
-        fn places_are_distinct(start in 0u64..195_000_000, band in 0u32..40) {
+        fn no_two_sectors_share_a_position(start in 0u64..195_000_000, band in 0u32..40) {
             let mut p = params("hitachi-7k200");
             if band > 0 {
                 p.layout = Layout::Serpentine(band);

@@ -228,7 +228,7 @@ mod tests {
         /// The queue behaves like a vector of commands after any insertions and removals. The
         /// functions `may_begin` and `may_end` miss no command.
         #[test]
-        fn keeps_order(ops in prop::collection::vec(
+        fn command_queue_agrees_with_a_plain_vector(ops in prop::collection::vec(
             (any::<bool>(), 0u64..1 << 40, 1u32..5000, 0usize..40), 1..200,
         ), from in 0u64..1 << 40) {
             let (mut queue, mut plain) = (Queue::with_capacity(31, TURN), Vec::<Queued>::new());

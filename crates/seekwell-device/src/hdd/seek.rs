@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn fit3_meets_its_three_numbers() {
+    fn fit3_curve_meets_its_three_parameters() {
         let n = 97_898;
         let c = fit3(1.0, 1.5, 10.0, 18.0, n);
         assert_eq!((c.ms(0), c.ms(1)), (0.0, 1.0));
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_settle_too_low_for_the_mean_is_raised() {
+    fn settle_time_too_low_for_the_mean_is_raised() {
         // The Travelstar 7K320 has 1.0, 12 and 20 ms. These values need an intercept of 2.86 ms.
         let c = fit3(1.0, 1.5, 12.0, 20.0, 100_000);
         assert!((c.fit[0] - 20.0 / 7.0).abs() < 1e-9);
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn inconsistent_pairs_are_refused() {
+    fn inconsistent_seek_times_are_rejected() {
         let form = SeekForm::Fit3 {
             track: 1.0,
             settle: 2.0,
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn lee_and_hpl_follow_their_formulas() {
+    fn lee_and_hpl_curves_follow_their_formulas() {
         let lee = SeekForm::Lee {
             track: 1.0,
             average: 8.5,
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_interpolate_and_keep_their_dips() {
+    fn seek_tables_are_interpolated_and_keep_their_dips() {
         let t = SeekForm::Table(vec![(1.0, 1.0), (10.0, 1.531), (12.0, 1.515), (100.0, 4.0)]);
         let c = SeekCurve::new(&t, 200).unwrap();
         assert!(c.ms(12) < c.ms(10));
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_beyond_reach_takes_longer() {
+    fn reach_bounds_the_cylinders_that_a_seek_can_cross_in_a_given_time() {
         let n = 97_898;
         let form = SeekForm::Table(vec![
             (1.0, 1.0),
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tick_table_is_the_curve() {
+    fn tick_table_equals_the_seek_curve() {
         let n = 509_550;
         let c = fit3(0.6, 0.9, 8.0, 15.0, n);
         let t = SeekTable::new(&c, n);

@@ -197,7 +197,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn least_recently_used_goes() {
+    fn least_recently_used_segment_is_evicted() {
         let mut s = Segments::new(2, 0, 100);
         s.fill(0, 10);
         s.fill(1000, 1010);
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_is_circular() {
+    fn full_segment_drops_its_oldest_sectors() {
         let mut s = Segments::new(1, 0, 100);
         s.fill(0, 80);
         s.fill(80, 160);
@@ -282,7 +282,7 @@ mod tests {
     proptest! {
         /// The index changes only the running time, not the results.
         #[test]
-        fn as_if_each_were_looked_at(fills in proptest::collection::vec(
+        fn segment_index_agrees_with_a_linear_search(fills in proptest::collection::vec(
             (0u64..400, 1u64..120, any::<bool>(), prop::option::of(1u64..100)), 1..80,
         ), reads in 1u32..8, writes in 0u32..4) {
             let mut s = Segments::new(reads, writes, 64);
@@ -314,7 +314,7 @@ mod tests {
         /// Runs never overlap and never exceed their limit. The most recently stored sectors are
         /// present.
         #[test]
-        fn no_overlap(fills in proptest::collection::vec(
+        fn segments_never_overlap_or_exceed_their_limit(fills in proptest::collection::vec(
             (0u64..500, 1u64..120, any::<bool>(), prop::option::of(1u64..100)), 1..60,
         )) {
             let mut s = Segments::new(4, 2, 64);

@@ -272,17 +272,17 @@ mod tests {
     use std::collections::BTreeSet;
 
     const LEVELS: [(Level, usize); 10] = {
-        const fn ten(copies: u32, order: Order) -> Level {
+        const fn raid10(copies: u32, order: Order) -> Level {
             Level::Raid10 { copies, order }
         }
         [
             (Level::Raid0, 1),
             (Level::Raid0, 3),
             (Level::Raid1, 2),
-            (ten(2, Order::Near), 4),
-            (ten(2, Order::Near), 3),
-            (ten(2, Order::Far), 3),
-            (ten(3, Order::Offset), 5),
+            (raid10(2, Order::Near), 4),
+            (raid10(2, Order::Near), 3),
+            (raid10(2, Order::Far), 3),
+            (raid10(3, Order::Offset), 5),
             (Level::Raid5, 3),
             (Level::Raid5, 5),
             (Level::Raid6, 6),
@@ -292,7 +292,7 @@ mod tests {
     /// The mapping of every array is a bijection. No two copies have the same position, every copy
     /// is on the right member, and all other sectors of a member hold parity.
     #[test]
-    fn mappings_are_bijections() {
+    fn array_mappings_are_bijections() {
         for (level, n) in LEVELS {
             let size = 8 * 60;
             let l = Layout::new(level, n, Sectors(8), Sector(size)).unwrap();
@@ -318,7 +318,7 @@ mod tests {
 
     /// The mapping equals a simple rule that fills a table chunk by chunk.
     #[test]
-    fn left_symmetric_as_a_table() {
+    fn left_symmetric_layout_equals_the_table() {
         let l = Layout::new(Level::Raid5, 4, Sectors(8), Sector(80)).unwrap();
         let table = [[0, 1, 2, -1], [4, 5, -1, 3], [8, -1, 6, 7], [-1, 9, 10, 11]];
         for (row, disks) in table.iter().enumerate() {
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn raid0_keeps_the_order() {
+    fn raid0_members_keep_the_address_order() {
         let l = Layout::new(Level::Raid0, 4, Sectors(128), Sector(1 << 20)).unwrap();
         let mut last = [0; 4];
         for at in (0..l.capacity().0).step_by(64) {
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_arrays_are_refused() {
+    fn impossible_arrays_are_rejected() {
         let bad = |level, n, chunk, size| {
             let e = Layout::new(level, n, Sectors(chunk), Sector(size)).unwrap_err();
             assert!(!e.remedy.is_empty());

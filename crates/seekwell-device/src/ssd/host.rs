@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sectors_to_pages() {
+    fn sectors_are_converted_to_pages() {
         assert_eq!(pages(0, 8), (0, 1, 0));
         assert_eq!(pages(8, 16), (1, 2, 0));
         assert_eq!(pages(9, 1), (1, 1, 1));
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn completions_come_in_order_of_time_then_of_making() {
+    fn completions_are_ordered_by_time_then_submission() {
         let mut f = Finishes::new(4);
         for (at, id) in [(5, 1), (3, 2), (5, 3), (3, 4)] {
             f.push(at, id, id == 4);

@@ -111,7 +111,7 @@ mod tests {
     proptest! {
         /// The hits and write-backs equal those of a list in order of use.
         #[test]
-        fn agrees_with_a_plain_list(
+        fn map_cache_agrees_with_a_plain_list(
             room in 1u32..6,
             touches in proptest::collection::vec((0u64..10, any::<bool>()), 1..200),
         ) {

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stream_begins_with_the_second_and_survives_random_commands() {
+    fn stream_begins_with_its_second_command_and_survives_random_commands() {
         let mut s = Streams::new();
         assert_eq!(s.note(100, 108), Found::Alone);
         assert_eq!(s.note(108, 116), Found::Begins(1));
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn eight_streams_at_a_time() {
+    fn eight_streams_are_tracked_at_a_time() {
         let mut s = Streams::new();
         for round in 0..5 {
             for i in 0..8u64 {

@@ -64,7 +64,7 @@ mod tests {
     proptest! {
         /// The winner equals that of a linear search.
         #[test]
-        fn agrees_with_a_linear_search(
+        fn tournament_tree_agrees_with_a_linear_search(
             n in 1usize..70,
             sets in proptest::collection::vec((any::<u16>(), 0u64..50), 1..200),
         ) {

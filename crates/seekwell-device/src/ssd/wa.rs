@@ -52,7 +52,7 @@ mod tests {
 
     /// The values equal the published table of the formula.
     #[test]
-    fn the_table_of_the_formula() {
+    fn write_amplification_equals_the_published_table() {
         for (rho, wa) in [
             (0.07, 7.82),
             (0.074, 7.43),
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn extremes_stay_finite_and_ordered() {
+    fn write_amplification_is_finite_and_decreasing_at_extremes() {
         let mut last = f64::INFINITY;
         for rho in [0.0, 1e-5, 1e-3, 0.01, 0.1, 1.0, 10.0, 1e3, 1e9] {
             let wa = write_amplification(rho);
@@ -85,7 +85,7 @@ mod tests {
     /// age, from 1 to the fraction of a victim block. The mean of this fraction is the ratio of
     /// user space to physical space.
     #[test]
-    fn the_decay_from_full_to_victim_holds_the_data() {
+    fn mean_of_the_valid_fraction_decay_equals_the_stored_data() {
         for rho in [0.07, 0.3, 1.0] {
             let u = victim_valid(rho);
             let mean = (1.0 - u) / -libm::log(u);

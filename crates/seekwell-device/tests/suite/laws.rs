@@ -53,7 +53,7 @@ struct Trace {
 
 impl Trace {
     /// Advances to the event that the device announced. Nothing may complete before it.
-    fn goes_to(&mut self, d: &mut dyn Device, e: Instant, spec: &str) {
+    fn advance_to_event(&mut self, d: &mut dyn Device, e: Instant, spec: &str) {
         let before = self.done.len();
         d.advance(e, &mut self.done);
         let early = self.done[before..].iter().find(|d| d.at < e);
@@ -81,7 +81,7 @@ fn run(spec: &str, seed: u64, steps: &[Step], eager: bool, heard: bool) -> Trace
         while let Some(e) = d.next_event().filter(|e| eager && *e <= until) {
             assert!(e >= now, "{spec}: an event in the past");
             now = e;
-            t.goes_to(&mut d, e, spec);
+            t.advance_to_event(&mut d, e, spec);
         }
         now = until;
         d.advance(now, &mut t.done);
@@ -112,7 +112,7 @@ fn run(spec: &str, seed: u64, steps: &[Step], eager: bool, heard: bool) -> Trace
     while let Some(e) = d.next_event() {
         assert!(e >= last, "{spec}: an event in the past");
         last = e;
-        t.goes_to(&mut d, e, spec);
+        t.advance_to_event(&mut d, e, spec);
         assert!(e < Instant::at_us(1 << 40), "{spec}: never rests");
     }
     let mut text = String::new();

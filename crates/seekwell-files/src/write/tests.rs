@@ -30,7 +30,7 @@ fn set_mode(path: &Path, mode: u32) {
 }
 
 #[test]
-fn a_file_is_replaced_whole_and_keeps_its_mode() {
+fn file_is_replaced_atomically_and_keeps_its_mode() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("file");
     fs::write(&path, "old and longer").expect("written");
@@ -52,7 +52,7 @@ fn a_file_is_replaced_whole_and_keeps_its_mode() {
 }
 
 #[test]
-fn a_new_file_has_the_mode_the_user_gives_new_files() {
+fn new_file_has_the_users_default_mode() {
     let dir = tempfile::tempdir().expect("a directory");
     let (ours, plain) = (dir.path().join("ours"), dir.path().join("plain"));
     put(&ours, "x").expect("written");
@@ -62,7 +62,7 @@ fn a_new_file_has_the_mode_the_user_gives_new_files() {
 }
 
 #[test]
-fn links_stay_links() {
+fn symbolic_links_are_preserved() {
     let dir = tempfile::tempdir().expect("a directory");
     let at = |name: &str| dir.path().join(name);
     fs::create_dir(at("sub")).expect("made");
@@ -82,7 +82,7 @@ fn links_stay_links() {
 }
 
 #[test]
-fn nothing_is_written_through_a_planted_name() {
+fn planted_link_at_the_temporary_name_is_not_followed() {
     let dir = tempfile::tempdir().expect("a directory");
     let at = |name: &str| dir.path().join(name);
     fs::write(at("victim"), "precious").expect("written");
@@ -95,7 +95,7 @@ fn nothing_is_written_through_a_planted_name() {
 }
 
 #[test]
-fn what_is_no_file_stays_what_it_is() {
+fn pipes_and_devices_are_written_in_place() {
     let dir = tempfile::tempdir().expect("a directory");
     let pipe = dir.path().join("pipe");
     rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, Mode::from_raw_mode(0o600)).expect("a pipe");
@@ -114,7 +114,7 @@ fn what_is_no_file_stays_what_it_is() {
 }
 
 #[test]
-fn an_open_descriptor_is_written_on_from_where_it_is() {
+fn open_descriptor_is_written_from_its_offset() {
     let mut file = tempfile::NamedTempFile::new().expect("a file");
     file.write_all(b"before ").expect("written");
     let fd = file.as_file().as_raw_fd();
@@ -128,7 +128,7 @@ fn an_open_descriptor_is_written_on_from_where_it_is() {
 }
 
 #[test]
-fn attributes_are_kept() {
+fn extended_attributes_are_preserved() {
     let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).expect("a directory");
     let path = dir.path().join("file");
     fs::write(&path, "old").expect("written");
@@ -148,7 +148,7 @@ fn attributes_are_kept() {
 }
 
 #[test]
-fn a_file_in_a_directory_of_others_is_written_in_place() {
+fn file_in_an_unwritable_directory_is_written_in_place() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("file");
     fs::write(&path, "old and longer").expect("written");
@@ -166,7 +166,7 @@ fn a_file_in_a_directory_of_others_is_written_in_place() {
 }
 
 #[test]
-fn asking_changes_nothing() {
+fn check_changes_nothing() {
     let dir = tempfile::tempdir().expect("a directory");
     let at = |name: &str| dir.path().join(name);
     fs::write(at("file"), "old").expect("written");
@@ -186,7 +186,7 @@ fn asking_changes_nothing() {
 }
 
 #[test]
-fn a_log_is_there_from_the_first_byte() {
+fn streamed_output_is_visible_immediately() {
     let dir = tempfile::tempdir().expect("a directory");
     let at = |name: &str| dir.path().join(name);
     fs::write(at("log"), "old and longer").expect("written");
@@ -203,7 +203,7 @@ fn a_log_is_there_from_the_first_byte() {
 }
 
 #[test]
-fn what_killed_writers_left_is_removed_and_nothing_else() {
+fn sweep_removes_only_temporary_files_of_killed_writers() {
     let dir = tempfile::tempdir().expect("a directory");
     let at = |name: &str| dir.path().join(name);
     for name in [".seekwell-a1B2c3.part", ".seekwell-x", "a.part", "kept"] {

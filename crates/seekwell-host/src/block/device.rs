@@ -367,7 +367,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_queue_offers_is_read() {
+    fn scheduler_list_of_a_queue_is_parsed() {
         let choice = |active: &str, offered: &[&str]| {
             Some(Scheduler::Choice {
                 active: active.to_owned(),

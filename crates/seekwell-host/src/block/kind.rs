@@ -211,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn devices_are_known_by_name_and_place() {
+    fn device_kind_follows_from_name_and_path() {
         let rows = [
             (
                 "sda",

@@ -107,13 +107,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn escapes_are_read() {
+    fn mount_table_escapes_are_decoded() {
         assert_eq!(unescape("a\\040b\\134c\\9"), "a b\\c\\9");
         assert_eq!(split("a\\,b,,c", ','), ["a\\,b", "c"]);
     }
 
     #[test]
-    fn a_line_is_taken_apart() {
+    fn mount_table_line_is_parsed() {
         let line = "36 35 98:0 /mnt1 /mnt2\\040x rw,noatime master:1 - ext3 /dev/root rw,errors=x";
         let m = Mount::parse(line).expect("a mount");
         assert_eq!((m.id, m.numbers), (36, (98, 0)));

@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_in_the_order_people_count() {
+    fn names_are_sorted_with_numbers_by_value() {
         let mut all = vec![
             "sda10",
             "sda2",
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_shown_in_one_line_without_control_characters() {
+    fn sysfs_words_are_cleaned_to_one_line() {
         assert_eq!(
             clean(" WDC  WD40\n\x1b[31mX\0 \u{9b}31m\u{202e}x"),
             "WDC WD40 \u{fffd}[31mX\u{fffd} \u{fffd}31m\u{fffd}x"

@@ -128,7 +128,7 @@ fn shape(u: &Under) -> String {
 }
 
 #[test]
-fn devices_are_as_people_see_them() {
+fn devices_are_described_with_model_size_and_queue() {
     let t = server("devices");
     let m = t.machine();
     let get = |name: &str| m.device(name).expect(name);
@@ -165,7 +165,7 @@ fn devices_are_as_people_see_them() {
 }
 
 #[test]
-fn encryption_over_lvm_over_a_mirror_over_parts_is_told_to_its_disks() {
+fn layered_storage_is_resolved_to_its_disks() {
     let t = server("stack");
     let u = layers_of(&t.machine(), "/srv/pg");
     assert_eq!(
@@ -193,7 +193,7 @@ fn encryption_over_lvm_over_a_mirror_over_parts_is_told_to_its_disks() {
 }
 
 #[test]
-fn file_systems_over_several_and_none_are_told() {
+fn file_systems_over_several_devices_or_none_are_described() {
     let t = server("fs");
     let m = t.machine();
     let u = layers_of(&m, "/data");
@@ -220,7 +220,7 @@ fn file_systems_over_several_and_none_are_told() {
 }
 
 #[test]
-fn multipath_of_both_kinds_says_which_queue_decides() {
+fn deciding_queue_is_found_for_nvme_and_dm_multipath() {
     let t = server("multipath");
     let m = t.machine();
     let u = layers_of(&m, "/mp");
@@ -235,7 +235,7 @@ fn multipath_of_both_kinds_says_which_queue_decides() {
 }
 
 #[test]
-fn a_loop_device_schedules_and_the_disk_below_once_more() {
+fn loop_device_and_its_backing_disk_both_schedule() {
     let t = server("loop");
     let m = t.machine();
     let u = layers_of(&m, "/img");
@@ -253,7 +253,7 @@ fn a_loop_device_schedules_and_the_disk_below_once_more() {
 }
 
 #[test]
-fn devices_are_found_by_name_node_and_label() {
+fn devices_are_found_by_name_node_and_mapper_path() {
     let t = server("names");
     let m = t.machine();
     for (asked, name) in [
@@ -286,7 +286,7 @@ fn devices_are_found_by_name_node_and_label() {
 /// A phone with one eMMC and a kernel of 2014, which has single-queue schedulers and dozens of
 /// partitions.
 #[test]
-fn a_phone_is_read() {
+fn phone_with_emmc_is_described() {
     let t = MadeUp::new("phone");
     t.disk(
         "mmcblk0",
@@ -321,7 +321,7 @@ fn a_phone_is_read() {
 }
 
 #[test]
-fn what_nobody_should_have_is_told_and_does_no_harm() {
+fn malformed_sysfs_values_are_reported_without_harm() {
     let t = MadeUp::new("hostile");
     t.disk("sda", "", "none [bfq");
     t.put("sys/block/sda/queue/nr_requests", "many\n");
@@ -378,7 +378,7 @@ fn what_nobody_should_have_is_told_and_does_no_harm() {
 }
 
 #[test]
-fn an_empty_machine_is_empty() {
+fn empty_machine_has_no_devices() {
     let t = MadeUp::new("empty");
     let m = t.machine();
     assert!(m.devices.is_empty() && m.under(Path::new("sda")).is_err());
@@ -391,7 +391,7 @@ fn an_empty_machine_is_empty() {
 
 /// For an unrealistically deep or wide stack the search ends soon.
 #[test]
-fn depth_and_width_end() {
+fn search_of_a_deep_and_wide_stack_is_bounded() {
     let t = MadeUp::new("deep");
     for n in 0..100 {
         let below: Vec<String> = (1..5).map(|i| format!("dm-{}", n + i)).collect();
@@ -414,7 +414,7 @@ proptest! {
 
     /// With any file contents there is no panic and no control character in the output.
     #[test]
-    fn any_content_is_taken(
+    fn any_sysfs_content_is_accepted_without_panic(
         files in proptest::collection::vec((0usize..22, content()), 0..12),
         mountinfo in content(), swaps in content(),
     ) {

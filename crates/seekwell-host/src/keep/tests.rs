@@ -42,7 +42,7 @@ const UDEV: (&str, &str) = (
 );
 
 #[test]
-fn a_rule_knows_the_disk_by_its_serial_number() {
+fn udev_rule_matches_the_disk_by_serial_number() {
     let d = disk(&[UDEV]);
     let tunables = set(&[("low_latency", "0"), ("nr_requests", "64")]);
     let k = udev::rule(&wanted(&d, "bfq", &tunables), "").expect("a rule");
@@ -62,7 +62,7 @@ fn a_rule_knows_the_disk_by_its_serial_number() {
 
 /// Without properties of udev, attributes identify a disk. Blanks inside a vendor's text are kept.
 #[test]
-fn attributes_do_where_udev_is_silent() {
+fn udev_rule_matches_by_attributes_without_udev_properties() {
     let wwid = (
         "sys/block/sda/device/wwid",
         "t10.ATA     WDC WD40  [x]   \n",
@@ -81,7 +81,7 @@ fn attributes_do_where_udev_is_silent() {
 }
 
 #[test]
-fn what_cannot_be_kept_is_said() {
+fn settings_that_cannot_be_persisted_are_rejected() {
     let rule = |d: &Device, s: &str, t: &[(String, String)]| udev::rule(&wanted(d, s, t), "");
     let nameless = Err(KeepError::Nameless("sda".into()));
     assert_eq!(rule(&disk(&[]), "bfq", &[]), nameless);
@@ -122,7 +122,7 @@ fn what_cannot_be_kept_is_said() {
 }
 
 #[test]
-fn tuned_and_nixos_say_the_same_in_their_own_ways() {
+fn tuned_and_nixos_configurations_contain_the_same_settings() {
     let d = disk(&[UDEV]);
     let tunables = set(&[("low_latency", "0"), ("read_ahead_kb", "256")]);
     let w = wanted(&d, "bfq", &tunables);
@@ -146,7 +146,7 @@ fn tuned_and_nixos_say_the_same_in_their_own_ways() {
 }
 
 #[test]
-fn a_kernel_of_today_ignores_the_parameter() {
+fn elevator_parameter_is_rejected_from_kernel_5_0_on() {
     let old = boot::parameter("4.19.0-13-amd64", "deadline");
     assert_eq!(old.as_deref(), Ok("elevator=deadline"));
     assert_eq!(
@@ -163,7 +163,7 @@ fn a_kernel_of_today_ignores_the_parameter() {
 }
 
 #[test]
-fn a_parameter_that_is_there_is_found() {
+fn existing_elevator_parameter_is_found() {
     let t = tree(&[
         (
             "etc/default/grub",
@@ -212,7 +212,7 @@ fn machine_disk(tree: &Tree) -> Device {
 }
 
 #[test]
-fn an_undo_leaves_the_tree_byte_for_byte() {
+fn undo_restores_the_tree_byte_for_byte() {
     let t = tree(&[UDEV, ("etc/udev/hwdb.bin", "x")]);
     let at = t.at("");
     let before = all_of(&at);
@@ -244,7 +244,7 @@ fn an_undo_leaves_the_tree_byte_for_byte() {
 }
 
 #[test]
-fn what_others_wrote_is_left_alone() {
+fn foreign_files_are_left_unchanged() {
     let t = tree(&[UDEV]);
     let tree = t.tree();
     let d = machine_disk(&tree);
@@ -277,7 +277,7 @@ fn what_others_wrote_is_left_alone() {
 
 /// After a boot another disk may have the name. The note is found by the identity of the disk.
 #[test]
-fn a_note_belongs_to_a_disk_not_to_a_name() {
+fn note_is_found_by_disk_identity_after_a_rename() {
     let t = tree(&[UDEV]);
     t.disk("sdb", "ata2", "none [mq-deadline] bfq")
         .put("sys/block/sdb/dev", "8:16\n")
@@ -385,7 +385,7 @@ fn mode(t: &MadeUp, path: &str, mode: u32) {
 }
 
 #[test]
-fn a_note_that_others_could_have_written_is_not_believed() {
+fn note_writable_by_others_is_rejected() {
     let t = tree(&[UDEV]);
     let tree = t.tree();
     let d = machine_disk(&tree);
@@ -439,7 +439,7 @@ fn a_note_that_others_could_have_written_is_not_believed() {
 
 /// Setuid and setgid bits are never set, whatever a note contains.
 #[test]
-fn an_undo_gives_no_file_more_than_plain_permissions() {
+fn undo_never_sets_setuid_or_setgid_bits() {
     use std::os::unix::fs::MetadataExt;
     let t = tree(&[UDEV]);
     let tree = t.tree();
@@ -460,7 +460,7 @@ fn an_undo_gives_no_file_more_than_plain_permissions() {
 
 /// A rule that must come later gets another name. The old file is removed.
 #[test]
-fn a_rule_that_is_named_anew_leaves_no_second_one() {
+fn renamed_rule_replaces_the_old_rule_file() {
     let t = tree(&[UDEV]);
     let tree = t.tree();
     let before = all_of(&t.at(""));

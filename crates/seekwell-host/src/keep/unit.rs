@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_keeps_its_odd_signs() {
+    fn special_characters_in_the_unit_path_are_escaped() {
         let text = unit(Path::new("/opt/a b/50%$\"x")).text;
         assert!(
             text.contains("ExecStart=\"/opt/a b/50%%$$\\\"x\" host restore\n"),

@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_of_sending_gives_times_and_keeps_the_bytes() {
+    fn every_submission_method_returns_times_and_preserves_the_data() {
         let image = Image::new("ways");
         let before = std::fs::read(&image.0).expect("the file");
         let Some((mut p, stop)) = image.open(true) else {
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_shrinks_away_is_an_error_with_the_place() {
+    fn shrunk_device_is_an_error_with_the_sector() {
         let image = Image::new("gone");
         let Some((mut p, _)) = image.open(false) else {
             return;

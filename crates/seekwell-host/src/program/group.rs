@@ -217,7 +217,7 @@ mod tests {
     /// A normal directory is used instead of the kernel's. New groups in it have no files. So the
     /// file of the weight is missing, and limits stay as they were written.
     #[test]
-    fn version_2_is_switched_on_filled_and_switched_off() {
+    fn cgroup_v2_controller_is_enabled_used_and_disabled() {
         let t = Scratch::new(&std::env::temp_dir(), "cgroup").expect("made");
         let root = t.path().join("fs");
         fs::create_dir(&root).expect("made");
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn version_1_is_preferred_and_takes_threads() {
+    fn cgroup_v1_is_preferred_and_accepts_threads() {
         let t = Scratch::new(&std::env::temp_dir(), "cgroup").expect("made");
         let old = t.path().join("blkio");
         fs::create_dir(&old).expect("made");

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_match_counts_and_signs_of_thousands_do_not() {
+    fn metric_uses_the_last_match_and_ignores_thousands_separators() {
         let m = metric_of("^tps = ([0-9.,k]+)");
         assert_eq!(
             m.find("tps = 1\ntps = 1,234.5 (x)\n tps = 9", 0.0),
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_finds_nothing_ever_is_refused() {
+    fn metric_pattern_without_group_or_invalid_is_rejected() {
         assert!(
             metric_of("tps = [0-9]+")
                 .check()

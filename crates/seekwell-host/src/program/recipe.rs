@@ -244,7 +244,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_recipe_of_ours_is_one() {
+    fn every_built_in_recipe_is_valid() {
         for (name, text) in TEXTS {
             let r = Recipe::parse(name, text).unwrap_or_else(|e| panic!("{e}"));
             assert_eq!(r.name, *name);
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_recipe_and_a_wrong_parameter_are_told() {
+    fn invalid_recipes_and_parameters_are_rejected() {
         let text = "name = \"x\"\nrun = \"true\"\n[params]\nclients = 4\n";
         let r = Recipe::parse("x.toml", text).expect("a recipe");
         let given = |k: &str| BTreeMap::from([(k.to_owned(), "8".to_owned())]);

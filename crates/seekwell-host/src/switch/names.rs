@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_other_times_are_answered_with_the_nearest_here() {
+    fn scheduler_of_another_era_gets_the_nearest_offered_one() {
         let today = "none [mq-deadline] kyber bfq";
         for (asked, near) in [
             ("noop", "none"),
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn slips_are_answered_with_the_right_word() {
+    fn misspelt_scheduler_gets_a_suggestion() {
         let today = "none [mq-deadline] kyber bfq";
         for (asked, meant) in [
             ("kiber", "kyber"),
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn modules_are_named() {
+    fn unloaded_scheduler_module_is_named() {
         let modules = "kernel/block/bfq.ko.xz:\nkernel/block/kyber-iosched.ko: kernel/x.ko\n";
         let a = answered("[none] mq-deadline", "kyber", modules);
         assert!(a.contains("`sudo modprobe kyber-iosched`"), "{a}");

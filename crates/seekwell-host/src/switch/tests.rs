@@ -39,7 +39,7 @@ fn begin(
 }
 
 #[test]
-fn what_is_changed_is_put_back_at_the_end_and_when_dropped() {
+fn changed_settings_are_restored_at_the_end_and_on_drop() {
     let (t, records) = disk("switched");
     let m = t.machine();
     let s = begin(
@@ -87,7 +87,7 @@ fn what_is_changed_is_put_back_at_the_end_and_when_dropped() {
 }
 
 #[test]
-fn one_that_cannot_be_set_leaves_everything_as_it_was() {
+fn failed_switch_leaves_every_setting_unchanged() {
     let (t, records) = disk("refused");
     let m = t.machine();
     let e = begin(
@@ -103,7 +103,7 @@ fn one_that_cannot_be_set_leaves_everything_as_it_was() {
 }
 
 #[test]
-fn two_at_once_refuse_each_other() {
+fn two_concurrent_switches_exclude_each_other() {
     let (t, records) = disk("two");
     let m = t.machine();
     let first = begin(&m, &records, "bfq", &[]).expect("switched");
@@ -129,7 +129,7 @@ fn killed(m: &Machine, records: &Records) {
 }
 
 #[test]
-fn what_a_killed_run_left_is_put_back_once() {
+fn settings_of_a_killed_run_are_restored_once() {
     let (t, records) = disk("killed");
     let m = t.machine();
     killed(&m, &records);
@@ -148,7 +148,7 @@ fn what_a_killed_run_left_is_put_back_once() {
 
 /// An ending process closes its pipe before its lock. The guard process waits for both.
 #[test]
-fn the_guardian_waits_for_the_lock() {
+fn guard_process_waits_for_the_lock() {
     let (t, records) = disk("guardian");
     let m = t.machine();
     let me = std::process::id();
@@ -175,7 +175,7 @@ fn the_guardian_waits_for_the_lock() {
 }
 
 #[test]
-fn another_device_another_boot_or_none_is_left_alone() {
+fn record_of_another_device_or_boot_is_not_applied() {
     let moot = |change: &dyn Fn(&MadeUp), why: &str| {
         let (t, records) = disk("moot");
         killed(&t.machine(), &records);
@@ -207,7 +207,7 @@ fn another_device_another_boot_or_none_is_left_alone() {
 }
 
 #[test]
-fn a_planted_record_is_not_believed() {
+fn planted_record_is_rejected() {
     use std::os::unix::fs::PermissionsExt;
     let (t, records) = disk("planted");
     killed(&t.machine(), &records);
@@ -259,7 +259,7 @@ fn change(before: Settings, after: Settings, asked: &[&str]) -> Change {
 /// The command that undoes a change contains the settings that the user had set. It does not
 /// contain those that the kernel restores automatically.
 #[test]
-fn the_way_back_names_what_would_not_come_by_itself() {
+fn undo_command_lists_settings_that_the_kernel_does_not_restore() {
     let deadline = [
         ("fifo_batch", "4"),
         ("read_expire", "500"),
@@ -316,7 +316,7 @@ fn the_way_back_names_what_would_not_come_by_itself() {
 }
 
 #[test]
-fn wishes_are_checked_before_anything_is_touched() {
+fn requested_settings_are_checked_before_any_change() {
     let (t, _) = disk("check");
     let m = t.machine();
     let said = |device: &str, scheduler: &str, name: &str, value: &str| {
@@ -347,7 +347,7 @@ fn wishes_are_checked_before_anything_is_touched() {
 
 /// Linux 6.10 introduced zone write plugging.
 #[test]
-fn a_zoned_disk_takes_any_scheduler_since_6_10() {
+fn zoned_disk_accepts_any_scheduler_since_6_10() {
     let (t, _) = disk("zoned");
     t.disk("sdz", "ata2", "none [mq-deadline] bfq")
         .queue("sdz", "zoned", "host-managed");
@@ -383,7 +383,7 @@ fn a_zoned_disk_takes_any_scheduler_since_6_10() {
 }
 
 #[test]
-fn ticks_and_pages_round() {
+fn rounding_to_ticks_and_pages_is_accepted() {
     assert!(rounded("read_expire", "7", "8") && rounded("read_ahead_kb", "3", "0"));
     assert!(!rounded("read_expire", "7", "80") && !rounded("fifo_batch", "7", "8"));
     assert!(!rounded("nomerges", "3", "1") && !rounded("read_expire", "x", "8"));
@@ -391,7 +391,7 @@ fn ticks_and_pages_round() {
 
 /// This is also tested in a copy of another machine's tree, whose files keep the written text.
 #[test]
-fn a_tunable_that_is_not_there_leaves_the_tree_byte_for_byte() {
+fn unknown_tunable_leaves_the_tree_byte_for_byte() {
     let (t, records) = disk("unknown-tunable");
     let files = ["scheduler", "nr_requests", "iosched/fifo_batch"];
     let read = || files.map(|f| std::fs::read(t.tree().queue("sda").join(f)).expect("read"));
@@ -411,7 +411,7 @@ fn a_tunable_that_is_not_there_leaves_the_tree_byte_for_byte() {
 }
 
 #[test]
-fn a_copy_of_a_tree_shows_what_was_set_as_a_kernel_would() {
+fn copied_tree_shows_written_settings_like_a_kernel() {
     let (t, records) = disk("as-shown");
     let m = t.machine();
     let text = |f: &str| std::fs::read_to_string(t.tree().queue("sda").join(f)).expect("read");
@@ -424,7 +424,7 @@ fn a_copy_of_a_tree_shows_what_was_set_as_a_kernel_would() {
 }
 
 #[test]
-fn a_run_that_asks_for_no_throttle_gets_what_the_kernel_makes_of_it() {
+fn run_without_wbt_setting_gets_the_kernels_default() {
     let (t, records) = disk("throttle");
     let m = t.machine();
     let d = m.device("sda").expect("sda");
@@ -466,7 +466,7 @@ fn a_run_that_asks_for_no_throttle_gets_what_the_kernel_makes_of_it() {
 /// bfq switches throttling off, and a write of the stored value has no effect. This gives a note
 /// and not an error.
 #[test]
-fn a_target_that_changes_nothing_is_noted() {
+fn ineffective_wbt_target_gives_a_note() {
     assert_eq!(
         no_change("bfq", "2000"),
         "wbt_lat_usec: 2000 had no effect: bfq keeps throttling off, and the kernel ignores a \

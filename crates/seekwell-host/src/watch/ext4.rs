@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn extents_are_read_from_debugfs() {
+    fn journal_extents_are_parsed_from_debugfs() {
         let text = "Inode: 8\nEXTENTS:\n(0-16383):491520-507903\n\n";
         assert_eq!(extents_of(text), [491_520..=507_903]);
         let text = "EXTENTS:\n(ETB0):9, (0-1):20-21, (2):40\n";

@@ -103,7 +103,7 @@ mod tests {
     use std::io::Write;
 
     #[test]
-    fn what_comes_late_is_read_too() {
+    fn late_trace_output_is_read() {
         let (reader, mut writer) = std::io::pipe().expect("a pipe");
         let fd = std::os::fd::OwnedFd::from(reader);
         rustix::io::ioctl_fionbio(&fd, true).expect("nonblocking");
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_that_is_not_there_is_named() {
+    fn missing_trace_pipe_is_named() {
         let e = Pipe::open(Path::new("/nowhere/trace_pipe")).expect_err("not there");
         assert!(e.to_string().starts_with("/nowhere/trace_pipe: "), "{e}");
     }

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tails_of_a_binomial() {
+    fn binomial_tails_equal_known_values() {
         assert!((binomial_tail(0, 19, 1.0 / 6.0) - 1.0).abs() < 1e-12);
         assert!((binomial_tail(1, 2, 0.5) - 0.75).abs() < 1e-12);
         // Computed by hand: 3 (1/6)^2 (5/6) + (1/6)^3.

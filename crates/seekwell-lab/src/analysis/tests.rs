@@ -63,7 +63,7 @@ fn column(times: f64, noise: f64) -> Vec<f64> {
 }
 
 #[test]
-fn fewer_is_better_turns_the_words_and_not_the_ratio() {
+fn lower_is_better_reverses_the_words_but_not_the_ratio() {
     let (a, b) = (column(1.0, 0.0), column(1.2, 0.02));
     let r = analyse(&results(&[&a, &b], false, true));
     let c = &r.cells[0].comparisons[0];
@@ -82,7 +82,7 @@ fn fewer_is_better_turns_the_words_and_not_the_ratio() {
 }
 
 #[test]
-fn blocks_count_where_they_are_known_and_nowhere_else() {
+fn paired_test_is_used_only_with_blocks() {
     let (a, b) = (column(1.0, 0.0), column(1.03, 0.002));
     let paired = analyse(&results(&[&a, &b], true, true));
     let apart = analyse(&results(&[&a, &b], true, false));
@@ -95,7 +95,7 @@ fn blocks_count_where_they_are_known_and_nowhere_else() {
 }
 
 #[test]
-fn published_means_and_errors_are_compared_as_they_are() {
+fn published_means_and_errors_are_compared_directly() {
     let mut r = results(&[&[], &[], &[]], true, false);
     let of = |treatment, mean, se| Summary {
         treatment,
@@ -120,7 +120,7 @@ fn published_means_and_errors_are_compared_as_they_are() {
 }
 
 #[test]
-fn holm_counts_all_cells_for_the_overview_and_one_for_its_page() {
+fn holm_correction_counts_all_cells_for_the_overview_and_one_for_a_cell() {
     // The p value of one comparison is about 2 %. That is significant alone, but not among many
     // comparisons.
     let (a, b) = (column(1.0, 0.0), column(1.006, 0.014));
@@ -149,7 +149,7 @@ fn holm_counts_all_cells_for_the_overview_and_one_for_its_page() {
 }
 
 #[test]
-fn zero_has_no_ratio_and_says_so_by_its_test() {
+fn zero_values_are_compared_as_differences_without_a_ratio() {
     let (a, b) = (
         vec![0.0, 1.0, 0.0, 2.0, 1.0],
         vec![10.0, 12.0, 11.0, 10.0, 12.0],
@@ -162,7 +162,7 @@ fn zero_has_no_ratio_and_says_so_by_its_test() {
 }
 
 #[test]
-fn one_run_each_compares_nothing() {
+fn single_runs_are_not_compared() {
     let r = analyse(&results(&[&[100.0], &[300.0]], true, true));
     let cell = &r.cells[0];
     assert_eq!(cell.sentence, "one run each: not compared");
@@ -174,7 +174,7 @@ fn one_run_each_compares_nothing() {
 }
 
 #[test]
-fn a_score_speaks_of_all_workloads_and_the_pick_is_shown_to_be_better() {
+fn score_covers_all_workloads_and_the_pick_must_be_better() {
     let (a, b, c) = (column(1.0, 0.0), column(1.10, 0.002), column(1.0, 0.003));
     let mut r = results(&[&a, &b, &c], true, true);
     let mut second = r.cells[0].clone();
@@ -199,7 +199,7 @@ fn a_score_speaks_of_all_workloads_and_the_pick_is_shown_to_be_better() {
 }
 
 #[test]
-fn an_analysis_is_data_and_comes_back_as_it_was() {
+fn analysis_survives_a_json_round_trip() {
     let (a, b) = (column(1.0, 0.0), column(1.1, -0.01));
     let all = analyse(&results(&[&a, &b], true, true));
     let text = serde_json::to_string(&all).expect("JSON");
@@ -208,7 +208,7 @@ fn an_analysis_is_data_and_comes_back_as_it_was() {
 }
 
 #[test]
-fn nothing_is_dropped_for_being_far_off() {
+fn outliers_are_flagged_but_kept() {
     let (one, mut other) = (column(1.0, 0.01), column(1.0, 0.01));
     other[4] *= 0.2;
     let r = analyse(&results(&[&one, &other], true, true));
@@ -230,7 +230,7 @@ fn nothing_is_dropped_for_being_far_off() {
 }
 
 #[test]
-fn treatments_without_a_common_block_have_no_mean_difference() {
+fn treatments_without_a_common_block_are_not_compared() {
     let mut r = results(
         &[&[100.0, 101.0, 102.0], &[100.0, 101.0, 102.0]],
         true,
@@ -260,7 +260,7 @@ fn treatments_without_a_common_block_have_no_mean_difference() {
 /// A quantile is one number per run, so more operations in a run do not make it more certain. If
 /// the operations counted as independent, they would support a claim that ten more runs contradict.
 #[test]
-fn operations_within_runs_are_no_repetitions() {
+fn operations_within_a_run_do_not_count_as_repetitions() {
     let (one, other) = (column(1.0, 0.03), column(1.01, -0.03));
     let with = |operations: u64| {
         let mut r = results(&[&one, &other], false, true);
@@ -279,7 +279,7 @@ fn operations_within_runs_are_no_repetitions() {
 }
 
 #[test]
-fn a_device_on_which_all_failed_takes_nothing_from_the_others() {
+fn device_on_which_every_run_failed_does_not_affect_others() {
     let slow = column(1.2, 0.01);
     let mut r = results(&[&column(1.0, 0.01), &slow], false, true);
     let alone = analyse(&r).groups[0].clone();
@@ -324,7 +324,7 @@ fn with_row(mut r: Results, name: &str, columns: &[&[f64]], higher: bool) -> Res
 }
 
 #[test]
-fn each_metric_that_decides_is_a_row_and_all_must_agree_before_nothing_matters() {
+fn every_deciding_metric_is_a_row_and_all_must_agree_on_no_difference() {
     let (a, b) = (column(1.0, 0.001), column(1.0, -0.001));
     let equal = || results(&[&a, &b], true, true);
     assert!(analyse(&equal()).groups[0].level);
@@ -359,7 +359,7 @@ fn each_metric_that_decides_is_a_row_and_all_must_agree_before_nothing_matters()
 /// The rows of a cell are measured in the same runs, so two rows are not twice as much evidence as
 /// one.
 #[test]
-fn rows_of_the_same_runs_make_a_score_no_surer() {
+fn rows_of_the_same_runs_add_no_certainty_to_a_score() {
     let (a, b) = (column(1.0, 0.02), column(1.02, -0.05));
     let once = results(&[&a, &b], true, true);
     let twice = with_row(once.clone(), "again", &[&a, &b], true);
@@ -377,7 +377,7 @@ fn rows_of_the_same_runs_make_a_score_no_surer() {
 }
 
 #[test]
-fn figures_that_do_not_decide_must_agree_all_the_same() {
+fn no_difference_requires_agreement_of_checked_metrics() {
     let (a, b) = (column(1.0, 0.001), column(1.0, -0.001));
     let (fast, slow) = (column(1.0, 0.01), column(1.1, -0.01));
     let mut r = with_row(
@@ -400,7 +400,7 @@ fn figures_that_do_not_decide_must_agree_all_the_same() {
 /// The printed interval is the deciding interval. It excludes 0 exactly if a difference is claimed
 /// after the correction.
 #[test]
-fn the_printed_interval_is_the_one_that_decides() {
+fn printed_interval_is_the_deciding_interval() {
     let columns: Vec<Vec<f64>> = [1.0, 1.004, 1.01, 1.02, 1.05, 1.2]
         .iter()
         .enumerate()
@@ -495,7 +495,7 @@ fn with_limits(columns: &[&[Option<f64>]]) -> CellAnalysis {
 }
 
 #[test]
-fn a_run_at_its_limit_loses_against_every_run_that_finished() {
+fn run_at_its_limit_loses_against_finished_runs() {
     let done = [Some(25.0), Some(26.0), Some(24.5)];
     let slower = [Some(38.0), Some(40.0), Some(36.0)];
     let cell = with_limits(&[&[None; 3], &done, &slower]);
@@ -536,7 +536,7 @@ fn a_run_at_its_limit_loses_against_every_run_that_finished() {
 }
 
 #[test]
-fn several_sides_at_their_limits_are_not_told_apart() {
+fn treatments_at_their_limits_are_not_distinguished() {
     let cell = with_limits(&[&[None; 3], &[None; 3]]);
     assert_eq!((cell.best, cell.winner, cell.level), (None, None, false));
     let (pair, _) = cell.pair(0, 1).expect("a pair");
@@ -552,7 +552,7 @@ fn several_sides_at_their_limits_are_not_told_apart() {
 }
 
 #[test]
-fn one_run_of_ten_at_its_limit_takes_the_mean_away_and_claims_no_equality() {
+fn one_run_at_its_limit_removes_the_mean_and_the_equality_claim() {
     let close = |s: f64| -> Vec<Option<f64>> { (0..10).map(|b| Some(s + f64::from(b))).collect() };
     let mut cut = close(100.0);
     cut[3] = None;

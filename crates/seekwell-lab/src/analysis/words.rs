@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_have_two_digits_and_are_factors_from_twice_on() {
+    fn effect_sizes_have_two_digits_and_become_factors_from_two_on() {
         let all = [1.0004, 1.006, 1.0346, 1.12, 1.93, 1.96, 12.3, f64::INFINITY].map(size);
         assert_eq!(
             all,

@@ -36,7 +36,7 @@ fn figures(each: &[[f64; 3]]) -> BTreeMap<RunKey, Figures> {
 }
 
 #[test]
-fn who_is_beaten_in_all_is_not_on_the_front() {
+fn scheduler_dominated_in_every_figure_is_not_on_the_front() {
     let e = experiment_with(&["noop", "cfq", "deadline"], &["hdd:hitachi-7k200"]);
     let all = figures(&[[0.0, 0.0, 0.0], [0.1, 0.1, 0.1], [0.2, -0.3, 0.0]]);
     let s = standing(&e, &all);
@@ -51,7 +51,7 @@ fn who_is_beaten_in_all_is_not_on_the_front() {
 }
 
 #[test]
-fn it_is_told_where_it_is_furthest_behind_and_whom() {
+fn largest_deficit_is_reported_with_its_rival() {
     let e = experiment_with(&["noop", "cfq", "deadline"], &["hdd:hitachi-7k200"]);
     let all = figures(&[[0.0, 0.0, 0.5], [0.1, 0.7, 0.1], [0.2, -0.3, 0.0]]);
     let s = standing(&e, &all);
@@ -68,7 +68,7 @@ fn it_is_told_where_it_is_furthest_behind_and_whom() {
 }
 
 #[test]
-fn what_may_be_chance_is_not_told() {
+fn deficit_within_chance_is_not_reported() {
     let e = experiment_with(&["noop", "cfq"], &["hdd:hitachi-7k200"]);
     let mut all = BTreeMap::new();
     for (block, his) in [0.5, -0.4, 0.1].into_iter().enumerate() {
@@ -83,7 +83,7 @@ fn what_may_be_chance_is_not_told() {
 
 /// A scheduler that ignores seek distance is behind on a disk, and the arena reports this.
 #[test]
-fn the_runner_keeps_the_figures_of_every_run() {
+fn runner_stores_the_figures_of_every_run() {
     let e = experiment_with(&["noop", "deadline"], &["hdd:hitachi-7k200"]);
     let arena = Arena::default();
     let mut store = crate::conduct::Memory::default();

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_sees_comes_before_bios_and_its_own_metric_first() {
+    fn program_metrics_precede_block_metrics_with_its_own_metric_first() {
         let mut r = Record {
             duration_ns: 2_000_000_000,
             ..Record::default()
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fingerprint_differs_with_the_last_bit() {
+    fn fingerprint_changes_with_the_last_bit() {
         let run = |x: f64| Run {
             values: vec![value("a", "s", true, x, 3)],
             ..Run::default()

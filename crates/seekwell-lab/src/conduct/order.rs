@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_order_of_three_is_as_likely_as_any_other() {
+    fn every_order_of_three_is_equally_likely() {
         let mut seen = std::collections::BTreeMap::new();
         for block in 0..6_000 {
             *seen
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn orders_are_those_of_seed_cell_and_block_and_stay_what_they_are() {
+    fn run_order_depends_on_seed_cell_and_block_only() {
         let orders = |seed, cell| -> Vec<Vec<usize>> {
             (0..8).map(|b| in_block(seed, cell, b, 4)).collect()
         };

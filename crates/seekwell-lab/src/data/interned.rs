@@ -68,7 +68,7 @@ mod tests {
     use crate::data::Value;
 
     #[test]
-    fn what_is_alike_is_one_and_what_differs_in_anything_is_not() {
+    fn equal_metrics_are_shared_and_different_ones_are_not() {
         let run = || Run {
             values: vec![Value::default(); 2],
             ..Run::default()

@@ -77,7 +77,7 @@ fn one_cell() -> Results {
 }
 
 #[test]
-fn runs_are_put_together_and_a_spike_of_one_of_them_stays() {
+fn merged_runs_keep_single_spikes() {
     let mut g = Gather::default();
     g.record(key(0), &record(&[10, 20], &[5, 0, 7]));
     g.record(key(1), &record(&[10, 900_000], &[5, 90, 7, 1]));
@@ -129,7 +129,7 @@ fn runs_are_put_together_and_a_spike_of_one_of_them_stays() {
 }
 
 #[test]
-fn a_coarser_second_keeps_the_lowest_and_the_highest() {
+fn coarser_seconds_keep_minimum_and_maximum() {
     let mut g = Gather::default();
     for (at, ops) in [(0, 10), (1, 1), (2, 300), (3, 10)] {
         let row = SeriesRow(at, ops, 0, ops * 1_000, 7_000 * ops, 0);

@@ -183,7 +183,7 @@ mod tests {
     use super::matches;
 
     #[test]
-    fn a_star_is_any_letters() {
+    fn star_matches_any_letters() {
         for (p, t) in [
             ("", ""),
             ("*", ""),

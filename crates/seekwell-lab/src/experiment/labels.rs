@@ -310,7 +310,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn devices_lose_what_says_nothing() {
+    fn device_labels_omit_redundant_kinds() {
         assert_eq!(without_kind("hdd:hitachi-7k200"), "hitachi-7k200");
         assert_eq!(without_kind("ssd:x,state=used"), "x,state=used");
         assert_eq!(without_kind("my/disk.toml,depth=3"), "disk,depth=3");
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_read_as_they_are_written() {
+    fn printed_byte_sizes_are_parsed_back() {
         for n in [0, 1, 1023, 1024, 3 << 20, 5 << 30, (5 << 30) + 1024] {
             let typed = words::machine(&format!("memory={}", bytes(n)));
             if (16 << 20..=4 << 40).contains(&n) {

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_of_today_then_that_of_then_then_the_first() {
+    fn reference_is_the_current_then_the_former_kernel_default_then_the_first() {
         for (texts, several, reference) in [
             (&["noop", "cfq", "mq-deadline"][..], false, 2),
             (&["noop", "cfq", "mq-deadline", "none"], true, 3),
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_means_a_label_or_one_scheduler() {
+    fn reference_name_is_a_label_or_a_unique_scheduler() {
         let own = all(&[
             "cfq:slice_idle=0",
             "cfq",
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_choice_depends_on_the_device() {
+    fn kernel_default_depends_on_the_device() {
         let of = |device: &str, list: &str| {
             let device = words::device(device).expect("a device");
             let work = words::workload("fs-mark", &[]).expect("a workload");
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn devices_tell_how_many_queues_they_have() {
+    fn devices_with_several_queues_are_recognised() {
         let of = |d: &str| several_queues(&words::device(d).expect("a device"));
         assert!(of("ssd:nvme-dc-2t") && !of("hdd:hitachi-7k200") && !of("ssd:sata3-256-2011"));
     }

@@ -324,7 +324,7 @@ settle = \"2s\"
 ";
 
     #[test]
-    fn a_file_says_where_what_and_beside_what() {
+    fn host_file_defines_path_scheduler_workload_and_neighbours() {
         let text = TEXT.to_owned()
             + "[[scheduler]]\nuse = \"bfq\"\nlow_latency = 0\n\
                [[workload]]\nuse = \"sqlite3\"\ninserts = 100\nbeside = [\"loop:streams:kind=write,ionice=idle\"]\n\
@@ -345,7 +345,7 @@ settle = \"2s\"
     }
 
     #[test]
-    fn everything_wrong_is_told_at_once() {
+    fn all_faults_are_reported_together() {
         let text = TEXT
             .replace("margin", "margine")
             .replace("read_ahead_kb", "read_ahead")

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_others_took_is_told_from_what_the_run_took() {
+    fn processor_time_of_others_excludes_the_runs_own() {
         let before = parsed("cpu  100 0 50 800 50 0 0 0 0 0\ncpu0 1 2\n").expect("a line");
         let after = parsed("cpu  300 10 140 1200 100 5 5 40 0 0\n").expect("a line");
         assert_eq!((before.all, before.busy, before.steal), (1_000, 150, 0));

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_section_has_its_own_figures_over_all_of_its_clones() {
+    fn fio_section_figures_are_aggregated_over_its_clones() {
         let file = job_file(TEXT);
         let (bulk, reader) = (
             entry("bulk", "write", 5.0, 0),
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn the_report_has_an_entry_for_each_job() {
+    fn group_reporting_is_removed_from_a_fio_job() {
         let text = reported_by_job("[global]\ngroup_reporting=1\n group_reporting\nbs=4k\n[a]\n");
         assert_eq!(text, "[global]\nbs=4k\n[a]\n");
     }

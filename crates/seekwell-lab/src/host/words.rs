@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_a_program_first_and_a_script_else() {
+    fn workload_name_means_a_program_before_a_script() {
         let kind = |text: &str| match placement_of(&parse_work(text).expect(text).spec)
             .expect(text)
             .0
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn places_among_processes_are_read_and_no_parameters_of_the_program() {
+    fn process_placement_options_are_not_program_parameters() {
         let w = parse_work("fs-mark:files=3,ionice=idle,nice=5").expect("placed");
         let (_, placing) = placement_of(&w.spec).expect("good");
         assert_eq!((placing.ioprio, placing.nice), (Some((3, 0)), Some(5)));
@@ -499,7 +499,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_names_files_elsewhere_is_refused() {
+    fn fio_job_with_files_outside_the_directory_is_rejected() {
         for line in [
             "filename=/dev/sda",
             "directory = ../x",

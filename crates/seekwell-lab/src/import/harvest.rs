@@ -295,7 +295,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_keep_the_unit_of_their_last_digit() {
+    fn numbers_keep_the_step_of_their_last_digit() {
         for (text, value, step) in [("36.00", 36.0, Some(0.01)), ("1388", 1388.0, Some(1.0))] {
             let n = number(text).expect("a number");
             assert_eq!((n.value, n.step), (value, step));
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_measurement_is_said_in_words() {
+    fn invalid_numbers_are_rejected_with_an_explanation() {
         for (text, said) in [
             ("nan", "not a number"),
             ("-inf", "infinite"),

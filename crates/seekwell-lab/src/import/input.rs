@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn other_encodings_are_named() {
+    fn unsupported_encodings_are_named() {
         for (bytes, said) in [
             (&b"\xff\xfea\0,\0"[..], "UTF-16"),
             (b"\xfe\xff\0a\0,", "UTF-16"),

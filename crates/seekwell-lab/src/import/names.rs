@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn systems_name_machine_and_scheduler() {
+    fn system_names_contain_machine_and_scheduler() {
         for (name, said) in [
             ("Penryn + HDD: CFQ", ("cfq", "cfq", "Penryn + HDD")),
             ("CFQ: Penryn", ("cfq", "cfq", "Penryn")),
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn files_name_device_and_scheduler_and_their_numbers_say_nothing() {
+    fn file_names_contain_device_and_scheduler_and_run_numbers_are_ignored() {
         for (path, said) in [
             ("none-1.json", ("none", "none", "")),
             ("mq-deadline-run03.json", ("mq-deadline", "mq-deadline", "")),
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_loses_the_scheduler_from_its_name() {
+    fn scheduler_is_removed_from_the_test_name() {
         let n = of_test("dbench - 12 clients (mq-deadline)");
         assert_eq!(
             parts(&n),

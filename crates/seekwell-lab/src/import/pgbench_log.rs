@@ -253,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_of_a_process_are_one() {
+    fn logs_of_threads_of_one_process_are_grouped() {
         assert_eq!(process("logs/cfq.710.1"), "logs/cfq.710");
         assert_eq!(process("logs/cfq.710"), "logs/cfq.710");
         assert_eq!(process("pgbench_log.5"), "pgbench_log.5");

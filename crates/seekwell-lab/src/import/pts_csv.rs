@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_may_be_bare_or_quoted() {
+    fn csv_fields_may_be_bare_or_quoted() {
         assert_eq!(
             fields("\"a, \"\"b\"\"\",HIB,1.0,"),
             ["a, \"b\"", "HIB", "1.0", ""]

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hardware_names_the_disk() {
+    fn disk_is_found_in_the_hardware_description() {
         let hardware = "Processor: Intel T9300, Memory: 4096MB, Disk: 100GB Hitachi, 7200rpm, \
                         Graphics: NVIDIA";
         assert_eq!(disk_of(hardware), "100GB Hitachi, 7200rpm");

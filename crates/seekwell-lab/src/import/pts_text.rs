@@ -324,7 +324,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn glued_numbers_of_two_decimals_are_taken_apart() {
+    fn concatenated_numbers_with_two_decimals_are_split() {
         let values =
             |t: &str| numbers(t).map(|all| all.iter().map(|n| n.value).collect::<Vec<_>>());
         assert_eq!(values("36.0035.03"), Some(vec![36.0, 35.03]));

@@ -434,7 +434,7 @@ mod tests {
 
     /// Checks that every field of a record is stored, either here or in another file.
     #[test]
-    fn nothing_of_a_record_is_forgotten() {
+    fn every_field_of_a_record_is_stored() {
         let r = Record {
             spec: Some(seekwell::spec("hdparm", "hdd:hitachi-7k200", "noop").expect("a run")),
             spec_hash: "x".to_owned(),
@@ -469,7 +469,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn quantiles_are_those_of_the_histogram(
+        fn stored_quantiles_equal_those_of_the_histogram(
             values in proptest::collection::vec(1u64..5_000_000_000_000, 0..300),
         ) {
             let mut l = Latency::default();

@@ -117,7 +117,7 @@ mod tests {
     use super::{Environment, date};
 
     #[test]
-    fn dates_are_those_of_the_calendar() {
+    fn dates_follow_the_calendar() {
         for (s, text) in [
             (0, "1970-01-01 00:00"),
             (951_782_399, "2000-02-28 23:59"),
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_former_name_of_the_sessions_is_read() {
+    fn former_name_of_sessions_is_accepted() {
         let session = r#"{ "began_unix_s": 7, "seekwell": "0.1.0", "build": "", "runs": 2 }"#;
         let old = format!(r#"{{ "schema": 1, "sittings": [{session}] }}"#);
         let read: Environment = serde_json::from_str(&old).expect("an environment");

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_come_back_from_tags() {
+    fn histogram_tags_are_decoded_to_names() {
         for name in ["write, a file\n", "läßt/%41", "", "p99"] {
             assert_eq!(decoded(&hlog::encoded(name)).as_deref(), Some(name));
         }
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_histogram_is_refused() {
+    fn invalid_histogram_data_is_rejected() {
         let mut reader = Deserializer::new();
         assert_eq!(buckets(&mut reader, "AAAA"), None);
         assert_eq!(buckets(&mut reader, "not base64!"), None);

@@ -93,7 +93,7 @@ mod tests {
     use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 
     #[test]
-    fn the_library_reads_what_was_written() {
+    fn histogram_log_is_readable_by_the_library() {
         let mut scratch = Scratch::default();
         let mut log = HEAD.to_owned();
         let name = tag("a%2Cb/cfq:x=1/0", Layer::Workload, "write, a file\n");

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_scheduler_is_one_and_the_same_test_is_two() {
+    fn joined_results_share_equal_treatments_and_keep_equal_cells_apart() {
         let of = |n: &str, r| (n.to_owned(), r);
         let all = vec![
             of("a", results(["noop", "cfq"])),
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_judged_otherwise_is_refused() {
+    fn results_with_different_margins_are_not_joined() {
         let mut other = results(["noop", "cfq"]);
         other.about.method.margin = 0.1;
         let all = vec![

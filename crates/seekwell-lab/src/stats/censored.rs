@@ -46,21 +46,31 @@ pub fn restricted(runs: &[Vec<Option<Until>>], better: Better) -> Vec<Vec<Option
 mod tests {
     use super::*;
 
-    fn done(time_s: f64) -> Option<Until> {
+    fn finished_at(time_s: f64) -> Option<Until> {
         let censored = false;
         Some(Until { time_s, censored })
     }
-    fn cut(time_s: f64) -> Option<Until> {
+    fn limit_reached_at(time_s: f64) -> Option<Until> {
         let censored = true;
         Some(Until { time_s, censored })
     }
 
     #[test]
-    fn a_censored_run_never_wins_against_one_that_finished() {
+    fn censored_run_never_beats_a_finished_one() {
         let runs = [
-            vec![done(2.0), done(8.0), cut(600.0), None],
+            vec![
+                finished_at(2.0),
+                finished_at(8.0),
+                limit_reached_at(600.0),
+                None,
+            ],
             // The second run reached a limit of 3 s, but another run needed 8 s.
-            vec![cut(600.0), cut(3.0), cut(600.0), done(1.0)],
+            vec![
+                limit_reached_at(600.0),
+                limit_reached_at(3.0),
+                limit_reached_at(600.0),
+                finished_at(1.0),
+            ],
         ];
         let times = restricted(&runs, Better::Lower);
         assert_eq!(times[0], [Some(2.0), Some(8.0), Some(600.0), None]);

@@ -152,7 +152,7 @@ impl Validator {
 }
 
 #[test]
-fn it_sees_what_is_wrong() {
+fn schema_checker_detects_violations() {
     let schema = serde_json::json!({
         "type": "object",
         "properties": {

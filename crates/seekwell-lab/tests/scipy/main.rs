@@ -29,7 +29,7 @@ fn present(v: &[f64]) -> Vec<Option<f64>> {
     v.iter().copied().map(Some).collect()
 }
 
-fn some(v: Option<f64>) -> f64 {
+fn defined_value(v: Option<f64>) -> f64 {
     v.expect("defined")
 }
 
@@ -39,7 +39,7 @@ fn pair(v: Option<(f64, f64)>) -> [f64; 2] {
 }
 
 /// Our results.
-fn ours(c: &Case) -> Vec<f64> {
+fn seekwell_results(c: &Case) -> Vec<f64> {
     let x = |i: usize| number(&c.given[i]);
     let sample = |i: usize| list(&c.given[i]);
     match c.of.as_str() {
@@ -61,17 +61,27 @@ fn ours(c: &Case) -> Vec<f64> {
                 d.high,
                 d.geometric_mean,
             ];
-            all.map(some).to_vec()
+            all.map(defined_value).to_vec()
         }
         "paired" => {
             let (x, y) = (present(&sample(0)), present(&sample(1)));
             let p = paired(&x, &y, Better::Higher, false, None);
             let (wide, narrow) = (pair(p.interval95), pair(p.interval90));
-            [&[some(p.p)], &wide[..], &narrow[..], &[some(p.df)]].concat()
+            [
+                &[defined_value(p.p)],
+                &wide[..],
+                &narrow[..],
+                &[defined_value(p.df)],
+            ]
+            .concat()
         }
         "welch" => {
             let w = welch_log(&sample(0), &sample(1)).expect("two sides");
-            [&[some(w.p), some(w.df)], &pair(w.interval95)[..]].concat()
+            [
+                &[defined_value(w.p), defined_value(w.df)],
+                &pair(w.interval95)[..],
+            ]
+            .concat()
         }
         "welch_summary" => {
             let v = sample(0);
@@ -82,10 +92,10 @@ fn ours(c: &Case) -> Vec<f64> {
                 n: Some(v[i + 2] as u32),
             };
             let w = welch_summary(&of(0), &of(3));
-            vec![some(w.t), some(w.p)]
+            vec![defined_value(w.t), defined_value(w.p)]
         }
         "signed_rank" => vec![signed_rank(&sample(0)).p],
-        "theil_sen" => vec![some(theil_sen(&sample(0)))],
+        "theil_sen" => vec![defined_value(theil_sen(&sample(0)))],
         "mann_kendall" => {
             let (s, p) = mann_kendall(&sample(0));
             vec![s as f64, p]
@@ -105,7 +115,7 @@ fn farthest(figures: &str) -> (usize, f64, String) {
     let mut all = 0;
     for line in figures.lines() {
         let case: Case = serde_json::from_str(line).expect("a case");
-        let ours = ours(&case);
+        let ours = seekwell_results(&case);
         assert_eq!(ours.len(), case.scipy.len(), "{line}");
         for (own, theirs) in ours.iter().zip(&case.scipy) {
             // Tiny values are compared on an absolute scale.
@@ -124,7 +134,7 @@ fn farthest(figures: &str) -> (usize, f64, String) {
 const TOLERATED: f64 = 2e-8;
 
 #[test]
-fn figures_are_those_of_scipy() {
+fn statistics_equal_stored_scipy_results() {
     let (all, off, of) = farthest(include_str!("figures.json"));
     println!("{all} figures; the farthest differs by {off:.1e} ({of})");
     assert!(all > 150, "{all}");
@@ -155,7 +165,7 @@ fn python() -> Option<String> {
 }
 
 #[test]
-fn scipy_says_today_what_is_kept_of_it() {
+fn statistics_equal_fresh_scipy_results() {
     let Some(python) = python() else {
         println!("skipped: scipy asked anew (no Python has it: make test-tools)");
         return;

@@ -23,7 +23,7 @@ fn row(c: &Column) -> String {
 }
 
 #[test]
-fn the_page_has_every_column_and_no_other() {
+fn results_page_documents_exactly_the_existing_columns() {
     let page = page();
     let (first, rest) = page.split_once("\n### runs.parquet\n").expect("sections");
     let rest = format!("\n### runs.parquet\n{rest}");
@@ -51,7 +51,7 @@ fn the_page_has_every_column_and_no_other() {
 }
 
 #[test]
-fn files_have_the_columns_that_are_listed() {
+fn parquet_files_have_the_listed_columns() {
     let dir = tempfile::tempdir().expect("a directory");
     let at = dir.path().join("r");
     let mut folder = Folder::create(&at, &experiment(2)).expect("made");
@@ -102,7 +102,7 @@ fn files_have_the_columns_that_are_listed() {
 }
 
 #[test]
-fn the_histograms_of_a_run_are_found_by_their_tag() {
+fn run_histograms_are_found_by_tag() {
     use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
     let dir = tempfile::tempdir().expect("a directory");
     let at = dir.path().join("r");

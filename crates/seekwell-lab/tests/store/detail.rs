@@ -5,7 +5,7 @@ use seekwell_lab::detail::{Gather, of_folder};
 use seekwell_lab::results::{Folder, Outcome, read};
 
 #[test]
-fn a_folder_gives_what_the_records_gave() {
+fn details_from_a_folder_equal_those_from_records() {
     let dir = tempfile::tempdir().expect("a directory");
     let at = dir.path().join("r");
     let (e, all) = (experiment(2), keys(2, 6));

@@ -13,15 +13,15 @@ fn exported(format: &str, of: &Results) -> String {
     String::from_utf8(bytes).expect("UTF-8")
 }
 
-fn some() -> Results {
+fn awkward_results() -> Results {
     let mut r = results(&experiment(3), &keys(3, 6));
     r.treatments[1].label = format!("cfq {AWKWARD}");
     r
 }
 
 #[test]
-fn csv_has_every_value_as_it_is() {
-    let r = some();
+fn csv_contains_every_value_exactly() {
+    let r = awkward_results();
     let text = exported("csv", &r);
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let head = reader.headers().expect("a head").clone();
@@ -54,8 +54,8 @@ fn csv_has_every_value_as_it_is() {
 }
 
 #[test]
-fn figures_without_runs_are_lines_of_their_own() {
-    let mut r = some();
+fn figures_without_runs_are_separate_csv_lines() {
+    let mut r = awkward_results();
     r.summaries = vec![Summary {
         cell: 1,
         treatment: 1,
@@ -82,8 +82,8 @@ fn figures_without_runs_are_lines_of_their_own() {
 }
 
 #[test]
-fn json_gives_the_results_back() {
-    let r = some();
+fn exported_json_contains_the_results() {
+    let r = awkward_results();
     let text = exported("json", &r);
     let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     assert_eq!(value["schema"], 1);
@@ -100,8 +100,8 @@ fn json_gives_the_results_back() {
 }
 
 #[test]
-fn markdown_tables_hold_whatever_names_say() {
-    let text = exported("markdown", &some());
+fn markdown_tables_are_valid_with_any_names() {
+    let text = exported("markdown", &awkward_results());
     let rows: Vec<&str> = text.lines().filter(|l| l.starts_with('|')).collect();
     assert_eq!(rows.len(), 3 * 4, "{text}");
     for row in rows {
@@ -141,8 +141,8 @@ fn leaves(xml: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn composite_xml_has_every_run_of_every_cell() {
-    let r = some();
+fn composite_xml_contains_every_run_of_every_cell() {
+    let r = awkward_results();
     let all = leaves(&exported("pts", &r));
     let of = |path: &str| -> Vec<&str> {
         let these = all
@@ -198,8 +198,8 @@ fn composite_xml_has_every_run_of_every_cell() {
 }
 
 #[test]
-fn two_cells_that_look_alike_are_not_pooled() {
-    let mut r = some();
+fn cells_with_equal_names_are_not_pooled() {
+    let mut r = awkward_results();
     r.cells[1].workload = r.cells[0].workload.clone();
     r.cells[1].axes = r.cells[0].axes.clone();
     let all = leaves(&exported("pts", &r));

@@ -1,11 +1,11 @@
 //! Results folders: created, filled, killed, resumed, finished, read, and damaged in every way.
 
-mod broken;
 mod columns;
+mod completed;
+mod damaged;
 mod detail;
 mod export;
 mod round_trip;
-mod whole;
 
 use seekwell::RunSpec;
 use seekwell_core::Instant;

@@ -6,7 +6,7 @@ use seekwell_lab::import::{Input, Options, import};
 use seekwell_lab::results::export::FORMATS;
 
 #[test]
-fn composite_xml_comes_back_with_the_same_statistics() {
+fn exported_composite_xml_imports_with_the_same_statistics() {
     // The format has no blocks, so the original is analysed without blocks, too.
     let mut given = results(&experiment(3), &keys(3, 8));
     given.about.paired = false;

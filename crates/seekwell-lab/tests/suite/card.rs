@@ -4,7 +4,7 @@ use seekwell_lab::validation::Bench;
 use seekwell_lab::validation::emmc::{Mixed, mixed};
 
 /// Results of a reader and a writer on a card under a scheduler.
-pub fn on(scheduler: &str, options: &str) -> Mixed {
+pub fn run_on_card(scheduler: &str, options: &str) -> Mixed {
     let bench = Bench::model(&format!("emmc:motog-sandisk8{options}"));
     mixed(&bench, scheduler).unwrap()
 }
@@ -21,7 +21,7 @@ pub fn on(scheduler: &str, options: &str) -> Mixed {
 /// mean. In 5 s, eight writes before each read leave 18 reads, 16 leave 9, 17 leave 8, 4 leave 36
 /// and three leave 48. A common bound of 15 is impossible: fifo_batch alone limits deadline to 10.
 #[test]
-fn every_scheduler_serves_a_card() {
+fn every_scheduler_serves_reads_on_an_emmc_card() {
     let (write_us, read_us, think_us) = (2_830 + 512 * 60, 891, 1_000);
     for s in crate::registered() {
         let least =
@@ -33,7 +33,7 @@ fn every_scheduler_serves_a_card() {
             ",packing=off,cache=512KiB",
             ",host_wakes=no",
         ] {
-            let m = on(s.name, options);
+            let m = run_on_card(s.name, options);
             assert!(
                 m.reads >= least && m.written > 10_000_000,
                 "{} {options}: {m:?}, at least {least} reads",

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_of_the_choice_and_the_incumbent_stand_under_the_headline() {
+    fn figures_of_the_choice_and_the_incumbent_are_printed_below_the_headline() {
         let text = advice_text(
             &["mq-deadline", "bfq"],
             &[
@@ -137,7 +137,7 @@ mod tests {
 
     /// A user who keeps the current scheduler must see both the cost and the benefit.
     #[test]
-    fn the_incumbent_is_shown_beside_the_one_it_is_furthest_behind() {
+    fn kept_incumbent_is_shown_with_the_rival_furthest_ahead() {
         let text = advice_text(
             &["mq-deadline", "none", "bfq"],
             &[
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn devices_of_which_the_same_is_said_have_a_figure_each() {
+    fn devices_with_the_same_advice_have_their_own_figures() {
         let text = advice_text(
             &["mq-deadline", "none"],
             &[

@@ -227,7 +227,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn names_never_lie_on_each_other(wanted in proptest::collection::vec(ABOVE..TALL - BELOW, 1..18)) {
+        fn name_labels_never_overlap(wanted in proptest::collection::vec(ABOVE..TALL - BELOW, 1..18)) {
             let out = apart(&wanted);
             let mut sorted = out.clone();
             sorted.sort_by(f64::total_cmp);

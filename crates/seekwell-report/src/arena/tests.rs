@@ -53,7 +53,7 @@ fn made(s: &Standing) -> String {
 }
 
 #[test]
-fn who_is_above_is_named_and_where_it_loses() {
+fn dominating_rival_and_losses_are_named() {
     let page = made(&standing());
     assert!(
         page.contains("bfq is at least as good in throughput"),
@@ -67,7 +67,7 @@ fn who_is_above_is_named_and_where_it_loses() {
 }
 
 #[test]
-fn names_are_no_markup_and_nothing_is_fetched() {
+fn arena_page_escapes_names_and_fetches_nothing() {
     let page = made(&standing());
     assert!(!page.contains("own<b>") && !page.contains("<i>work"));
     assert_eq!(page.matches("<svg").count(), 2);
@@ -75,7 +75,7 @@ fn names_are_no_markup_and_nothing_is_fetched() {
 }
 
 #[test]
-fn one_without_rivals_behind_or_fairness() {
+fn arena_page_without_deficits_or_fairness_is_complete() {
     let mut s = standing();
     s.behind.clear();
     for p in &mut s.places {
@@ -88,7 +88,7 @@ fn one_without_rivals_behind_or_fairness() {
 }
 
 #[test]
-fn every_mark_is_inside_its_picture() {
+fn every_mark_is_inside_the_picture() {
     let svg = picture::front(&standing(), Figure::P99).expect("one");
     let number = |text: &str, name: &str| -> f64 {
         let rest = text

@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn every_parameter_shows_its_quality() {
+    fn calibration_report_shows_the_precision_of_every_parameter() {
         let t = text(&fit(), 100);
         for part in [
             "7199 to 7201",
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_and_json_hold_every_point() {
+    fn pictures_and_json_contain_every_point() {
         let f = fit();
         let s = svg(&f);
         assert_eq!(

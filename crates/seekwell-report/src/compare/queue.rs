@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_are_told_once_where_they_are_alike() {
+    fn equal_queue_limits_are_printed_once() {
         let of = |name: &str, nr_requests: u32| {
             let mut r = Record::default();
             r.scheduler.spec = name.to_owned();

@@ -96,7 +96,7 @@ fn rows(analysis: &Analysis) -> Vec<Judged<'_>> {
 }
 
 #[test]
-fn a_row_has_every_figure_and_words_for_them() {
+fn row_contains_every_figure_and_a_summary_in_words() {
     let cells: [Made; 4] = [
         ("a", "copy", "ms", false, &[5.0, 5.2, 5.2, 109.0]),
         ("a", "mail", "files/s", true, &[104.0, 100.0, 104.0, 104.0]),
@@ -137,7 +137,7 @@ fn a_row_has_every_figure_and_words_for_them() {
 }
 
 #[test]
-fn rows_of_a_workload_stand_under_its_name_and_workloads_under_their_device() {
+fn rows_are_grouped_by_workload_and_workloads_by_device() {
     let cells: [Made; 4] = [
         ("a", "mail.fio", "MB/s", true, &[100.0, 100.0, 100.0, 104.0]),
         ("a", "mail.fio", "ms", false, &[5.0, 6.0, 6.0, 9.0]),
@@ -191,7 +191,7 @@ fn rows_of_a_workload_stand_under_its_name_and_workloads_under_their_device() {
 }
 
 #[test]
-fn many_schedulers_stand_in_rows_and_too_many_lines_are_counted() {
+fn many_schedulers_are_printed_as_rows_and_excess_lines_are_counted() {
     let six = ["none", "mq-deadline", "kyber", "bfq", "adios", "turns"];
     let figures = [5.0, 5.3, 5.3, 9.0, 9.0, 9.9];
     let one: Made = ("a", "copy", "ms", false, &figures);

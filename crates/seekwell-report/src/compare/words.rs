@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_said_in_words() {
+    fn row_of_marks_is_summarised_in_words() {
         use Mark::{Best, Same, Slower, Unclear, Unfinished};
         assert_eq!(mark_words(&[Same, Same, Same, Same], "ms"), ["same"]);
         assert_eq!(mark_words(&[Unclear, Unclear], "ms"), ["unclear"]);
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_or_a_rate_is_slower_and_a_share_is_worse() {
+    fn times_and_rates_are_slower_and_shares_are_worse() {
         for unit in ["ms", "s", "files/s", "MB/s", "I/Os/s", "IOPS"] {
             assert_eq!(word(Mark::Slower(1.04), unit), "1.04x slower", "{unit}");
         }

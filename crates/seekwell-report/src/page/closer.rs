@@ -118,7 +118,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_spike_is_thinned_away(
+        fn thinning_keeps_every_spike(
             buckets in proptest::collection::btree_map(1u64..1 << 40, 1u64..1000, 1..600),
             quiet in 1u64..5000, spike in 5_001u64..1 << 30, n in 3usize..4000, at in 0usize..4000,
             step in 1usize..20,

@@ -137,7 +137,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn columns_come_back(
+        fn packed_columns_survive_a_round_trip(
             whole in proptest::collection::vec(-(1i64 << 50)..1 << 50, 0..200),
             positive in proptest::collection::vec(0u64..1 << 45, 0..200),
         ) {

@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lane_is_what_the_stream_says() {
+    fn replay_lane_contains_the_events_of_the_stream() {
         let lane = Lane {
             treatment: 0,
             lines: lines(),

@@ -90,7 +90,7 @@ fn index_of(page: &str) -> serde_json::Value {
 }
 
 #[test]
-fn the_answer_stands_in_the_text_and_its_figures_are_the_results() {
+fn page_text_contains_the_answer_and_equals_the_results() {
     let results = results(["noop", "cfq", "bfq"]);
     let page = made(&results);
     let text = page.split("<script").next().expect("text");
@@ -122,7 +122,7 @@ fn the_answer_stands_in_the_text_and_its_figures_are_the_results() {
 }
 
 #[test]
-fn the_script_is_what_its_sources_build() {
+fn committed_script_matches_its_sources() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/page");
     let read = |f: &str| std::fs::read(format!("{root}/{f}")).expect("a source");
     let mut sources: Vec<String> = std::fs::read_dir(format!("{root}/src"))
@@ -162,7 +162,7 @@ const NASTY: [&str; 6] = [
 ];
 
 #[test]
-fn no_name_becomes_markup() {
+fn nasty_names_never_become_markup() {
     let mut results = results([NASTY[0], NASTY[1], NASTY[2]]);
     let plain = made(&super::tests::results(["a", "b", "c"]));
     for cell in &mut results.cells {
@@ -191,7 +191,7 @@ fn no_name_becomes_markup() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
     #[test]
-    fn any_name_is_only_a_name(name in ".{0,40}", device in ".{0,40}") {
+    fn any_name_is_shown_as_text(name in ".{0,40}", device in ".{0,40}") {
         let mut all = results([&name, "b", "c"]);
         all.cells[0].device = device;
         let page = made(&all);

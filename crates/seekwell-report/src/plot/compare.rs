@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn every_scheduler_appears_with_the_number_of_its_record() {
+    fn picture_shows_every_scheduler_with_its_recorded_number() {
         let records = [
             record("noop", 12.34),
             record("cfq:slice_idle=0", 99.5),
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_figure_of_its_own_a_run_is_drawn_by_latency() {
+    fn run_without_metric_is_drawn_by_latency() {
         let mut r = record("noop", 0.0);
         r.metric = None;
         r.read.ios = 1;

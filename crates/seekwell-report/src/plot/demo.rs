@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_named_by_what_tells_them_apart() {
+    fn rows_are_labelled_by_their_key_columns() {
         let s = shown();
         assert_eq!(keys(&s), 2);
         let d = demos().next().expect("one");
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_read_as_the_table_writes_them() {
+    fn table_numbers_are_parsed_with_intervals() {
         assert_eq!(value("37.9"), Some((37.9, None)));
         assert_eq!(value("-1.5"), Some((-1.5, None)));
         assert_eq!(value("5.0 (4.0..6.5)"), Some((5.0, Some((4.0, 6.5)))));

@@ -421,7 +421,7 @@ mod tests {
     use seekwell_microscope::format::CsvOptions;
     use seekwell_microscope::{self as cases, read_cases};
 
-    fn five(scheduler: &str) -> (Case, cases::Outcome) {
+    fn run_of_five_requests(scheduler: &str) -> (Case, cases::Outcome) {
         let dir =
             std::env::temp_dir().join(format!("seekwell-plot-{}-{scheduler}", std::process::id()));
         std::fs::create_dir_all(&dir).expect("a directory");
@@ -441,9 +441,9 @@ mod tests {
     }
 
     #[test]
-    fn each_dispatch_stands_at_its_time_and_sector() {
+    fn each_dispatch_is_drawn_at_its_time_and_sector() {
         for scheduler in ["deadline", "noop", "cfq", "mq-deadline"] {
-            let (case, out) = five(scheduler);
+            let (case, out) = run_of_five_requests(scheduler);
             let svg = explain(&case, &out.events, &out.left);
             check::well_formed(&svg);
             check::no_overlap(&svg);
@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_lie_around_the_sectors_asked_for() {
+    fn axis_ticks_surround_the_requested_sectors() {
         let (marks, (low, high)) = Axes::around(79_999_000.0, 80_000_400.0);
         assert!(low <= 79_999_000.0 && high >= 80_000_400.0 && marks.len() <= 9);
         let (_, (low, high)) = Axes::around(0.0, 8.0);

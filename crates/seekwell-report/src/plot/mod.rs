@@ -252,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_goes_in_unescaped() {
+    fn picture_texts_are_escaped() {
         let hostile = "<img onerror=1> & \"q\" \u{1b}[31m\u{7}\u{ffff}";
         let text = escaped(hostile);
         assert_eq!(text, "&lt;img onerror=1&gt; &amp; &quot;q&quot; [31m");
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_wrapped_and_the_longest_cut() {
+    fn picture_texts_are_wrapped_and_long_words_cut() {
         assert_eq!(lines("one two three", 10.0, 60.0), ["one two", "three"]);
         let long = "a".repeat(30);
         assert_eq!(lines(&long, 10.0, 60.0), [format!("{}…", "a".repeat(9))]);

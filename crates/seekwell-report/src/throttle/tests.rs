@@ -77,7 +77,7 @@ fn advised(rows: &[Row]) -> Advice {
 }
 
 #[test]
-fn the_line_says_what_each_scheduler_had() {
+fn throttling_line_states_the_setting_of_each_scheduler() {
     let of = |rows: &[Row]| line(&results(rows));
     assert_eq!(
         of(&[
@@ -110,7 +110,7 @@ fn the_line_says_what_each_scheduler_had() {
 
 /// Latency of a reader during heavy writes on a SATA SSD, in ms.
 #[test]
-fn a_lead_that_is_the_throttles_is_called_that() {
+fn lead_due_to_throttling_is_attributed_to_throttling() {
     let a = advised(&[
         ("mq-deadline", 2000, 5.45),
         ("mq-deadline:wbt_lat_usec=0", 0, 304.0),
@@ -131,7 +131,7 @@ fn a_lead_that_is_the_throttles_is_called_that() {
 }
 
 #[test]
-fn a_setting_may_be_the_answer_with_lines_that_set_it() {
+fn recommended_setting_is_printed_with_its_commands() {
     let a = advised(&[
         ("mq-deadline", 75_000, 20.0),
         ("mq-deadline:wbt_lat_usec=0", 0, 150.0),
@@ -167,7 +167,7 @@ fn a_setting_may_be_the_answer_with_lines_that_set_it() {
 }
 
 #[test]
-fn a_lead_that_is_the_schedulers_is_called_that() {
+fn lead_due_to_the_scheduler_is_attributed_to_the_scheduler() {
     let a = advised(&[
         ("none", 2000, 20.0),
         ("none:wbt_lat_usec=0", 0, 20.0),

@@ -47,7 +47,7 @@ fn sample() -> Survey {
 }
 
 #[test]
-fn the_first_screen_fits_a_terminal() {
+fn first_screen_fits_a_terminal() {
     let s = sample();
     for width in [60, 80, 100, 200] {
         let text = screen(&s, width);
@@ -63,7 +63,7 @@ fn the_first_screen_fits_a_terminal() {
 }
 
 #[test]
-fn the_three_forms_say_the_same() {
+fn text_markdown_and_html_contain_the_same_values() {
     let s = sample();
     let (text, md, html) = (
         details(&s, 200),
@@ -106,7 +106,7 @@ fn the_three_forms_say_the_same() {
 }
 
 #[test]
-fn nothing_of_a_trace_becomes_markup() {
+fn trace_text_never_becomes_markup() {
     let s = sample();
     let html = page(&s).expect("a page");
     assert!(!html.contains("<img") && !html.contains("<b>") && !html.contains("<script"));
@@ -121,7 +121,7 @@ fn nothing_of_a_trace_becomes_markup() {
 }
 
 #[test]
-fn a_spike_is_drawn_however_long_the_trace() {
+fn spike_is_drawn_for_any_trace_length() {
     let mut values = vec![1.0; 100_000];
     values[77_777] = 500.0;
     for columns in [20, 68, 920] {
@@ -132,7 +132,7 @@ fn a_spike_is_drawn_however_long_the_trace() {
 }
 
 #[test]
-fn a_trace_without_completions_says_so() {
+fn trace_without_completions_is_reported() {
     let csv = "t_ns,op,sector,sectors\n0,R,0,8\n2000,W,8,8\n";
     let s = survey_of(csv.to_owned());
     let text = screen(&s, 80);
@@ -143,7 +143,7 @@ fn a_trace_without_completions_says_so() {
 /// The trace has only issues and completions. Earlier waiting times are unknown, and the report
 /// must not call them small.
 #[test]
-fn a_trace_without_queue_events_tells_what_it_knows() {
+fn trace_without_queue_events_reports_only_known_times() {
     let s = survey_of(
         "  8,0 2 1 8018.233161000 300 D WS 1000000 + 16 [app]\n  8,0 4 2 8018.243833000 0 C WS 1000000 + 16 [0]\n\
          \x20 8,0 2 3 8018.253161000 300 D R 1000600 + 16 [app]\n  8,0 4 4 8018.254833000 0 C R 1000600 + 16 [0]\n"
@@ -175,7 +175,7 @@ fn a_trace_without_queue_events_tells_what_it_knows() {
 }
 
 #[test]
-fn one_record_makes_no_rate() {
+fn single_record_gives_no_rate() {
     for csv in [
         "t_ns,op,sector,sectors\n0,R,0,8\n",
         "t_ns,op,sector,sectors,t_complete\n0,R,0,8,100000\n",

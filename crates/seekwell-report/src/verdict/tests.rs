@@ -23,7 +23,7 @@ fn words(runs: &[Record]) -> String {
 }
 
 #[test]
-fn close_runs_are_not_told_apart() {
+fn close_runs_are_level() {
     let runs = [run("noop", 75.0), run("cfq", 76.4)];
     let text = words(&runs);
     assert!(text.starts_with("level:"), "{text}");
@@ -37,7 +37,7 @@ fn close_runs_are_not_told_apart() {
 }
 
 #[test]
-fn the_best_is_named_with_its_distance() {
+fn best_scheduler_is_named_with_its_lead() {
     let runs = [
         run("noop", 50.0),
         run("cfq", 100.0),
@@ -86,7 +86,7 @@ fn replayed(name: &str, reads: Latency) -> Record {
 }
 
 #[test]
-fn a_timed_replay_is_judged_by_latency_and_its_tail_is_not_hidden() {
+fn timed_replay_is_judged_by_latency_and_its_tail_is_shown() {
     let fast = replayed("cfq", latencies(1, 19, 50));
     let text = words(&[replayed("noop", latencies(4, 2, 4)), fast]);
     assert!(
@@ -105,7 +105,7 @@ fn a_timed_replay_is_judged_by_latency_and_its_tail_is_not_hidden() {
 /// Programs see latencies that the block layer does not see. For example, two tail latencies were
 /// 1.87 and 0.54 ms for bios, but 1.87 and 2.53 ms for the program.
 #[test]
-fn tails_are_those_of_the_program() {
+fn tail_latencies_are_those_of_the_program() {
     let with = |name: &str, value: f64, bio_ms: u64, own_ms: u64| {
         let mut r = run(name, value);
         let bios = latencies(1, 9, bio_ms);
@@ -129,7 +129,7 @@ fn tails_are_those_of_the_program() {
 }
 
 #[test]
-fn few_operations_carry_no_verdict() {
+fn too_few_operations_give_no_verdict() {
     let of_n = |name: &str, value: f64, n: u64| {
         let mut r = run(name, value);
         let m = r.metric.as_mut().unwrap();
@@ -152,7 +152,7 @@ fn few_operations_carry_no_verdict() {
 }
 
 #[test]
-fn between_generations_placement_may_be_all_there_is() {
+fn schedulers_of_different_kernels_may_differ_only_by_placement() {
     let on = |name: &str, kernel: &str, value: f64| {
         let mut r = run(name, value);
         (r.substrate, r.workload) = ("sim".into(), "streams".into());
@@ -191,7 +191,7 @@ fn between_generations_placement_may_be_all_there_is() {
 }
 
 #[test]
-fn the_cost_of_cpu_is_spoken_of_where_it_would_show() {
+fn cpu_cost_is_mentioned_only_where_it_matters() {
     let with = |ios: u64, rotational: bool| {
         let mut r = run("none", 1.0);
         (r.substrate, r.duration_ns, r.read.ios) = ("sim".into(), 1_000_000_000, ios);
@@ -209,7 +209,7 @@ fn the_cost_of_cpu_is_spoken_of_where_it_would_show() {
 }
 
 #[test]
-fn one_run_or_nothing_gives_no_verdict() {
+fn single_or_empty_runs_give_no_verdict() {
     assert!(super::standing(&[]).is_none());
     assert!(super::standing(&[run("noop", 1.0)]).is_none());
     let text = words(&[run("noop", 0.0), run("cfq", 0.0)]);

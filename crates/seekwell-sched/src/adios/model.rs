@@ -234,7 +234,7 @@ mod tests {
     /// The first sample counts at once. A single later sample is the slowest hundredth and does not
     /// count. Of 200 samples, 198 count. (Worked example A9.)
     #[test]
-    fn a9_learning_the_base() {
+    fn base_latency_is_learnt_from_samples() {
         let mut m = Model::new(at_ms(0));
         m.feed(&RULES, at_ms(0), 4096, 100 * US, 0, 1);
         assert_eq!(m.base, 100_000);
@@ -253,7 +253,7 @@ mod tests {
 
     /// Worked example A10.
     #[test]
-    fn a10_learning_the_slope() {
+    fn slope_is_learnt_from_large_samples() {
         let mut m = Model::new(at_ms(0));
         m.sideload(100_000, 0, at_ms(0));
         m.feed(
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thousand_samples_do_not_wait() {
+    fn model_is_updated_early_after_1024_samples() {
         let mut m = Model::new(at_ms(0));
         m.sideload(100_000, 0, at_ms(0));
         for n in 1..=1024 {
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn bucket_edges_and_the_8_bit_wrap() {
+    fn bucket_edges_and_8_bit_overflow_match_the_kernel() {
         for (m, b) in [
             (0, 0),
             (1999, 39),
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_shrink_by_a_quarter_once_they_are_long() {
+    fn long_sums_shrink_by_a_quarter() {
         let rules = Rules {
             shrink_at_kreqs: 1,
             ..RULES
@@ -323,7 +323,7 @@ mod tests {
     /// 1.5.5 subtracts the base once per latency of a large request. Later versions subtract the
     /// base only once from the sum of these latencies.
     #[test]
-    fn the_intercept_of_1_5_5() {
+    fn version_1_5_5_subtracts_the_base_per_large_sample() {
         for (base_per_sample, slope) in [(true, 2000), (false, 2025)] {
             let rules = Rules {
                 base_per_sample,

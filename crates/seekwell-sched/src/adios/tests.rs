@@ -113,7 +113,7 @@ const R: Op = Op::Read;
 /// An at-head request is dispatched last while requests leave in order of arrival. (Worked example
 /// A1.)
 #[test]
-fn a1_cold_fifo() {
+fn cold_scheduler_dispatches_at_head_request_last() {
     let mut b = Bench::new("3.1.9", false);
     let w1 = b.put(W, 100);
     let r1 = b.put(R, 9000);
@@ -125,7 +125,7 @@ fn a1_cold_fifo() {
 
 /// The bias balances reads and writes. (Worked example A2.)
 #[test]
-fn a2_bias() {
+fn bias_balances_reads_and_writes() {
     let mut b = Bench::stable("3.1.9", false);
     b.put(W, 100);
     b.put(R, 900);
@@ -144,7 +144,7 @@ fn a2_bias() {
 /// Requests that were inserted before the models were stable go before an at-head request. (Worked
 /// example A8.)
 #[test]
-fn a8_priority_queues() {
+fn requests_from_before_stable_models_precede_at_head_requests() {
     let mut b = Bench::stable("3.1.9", false);
     b.s.stable = false;
     let q = b.put(R, 100);
@@ -162,7 +162,7 @@ fn a8_priority_queues() {
 
 /// A completion updates the model. (Worked example A9, through the scheduler's functions.)
 #[test]
-fn a9_inter_completion_samples() {
+fn completion_updates_the_model() {
     for (version, second_ns) in [("3.1.9", 80_000), ("1.5.5", 180_000)] {
         let mut b = Bench::new(version, false);
         b.cx.log.listen(true);
@@ -200,7 +200,7 @@ fn a9_inter_completion_samples() {
 }
 
 #[test]
-fn rule_14_long_samples_are_not_believed() {
+fn too_long_latency_samples_are_ignored() {
     let mut b = Bench::new("3.1.9", false);
     b.put(R, 0);
     b.all();
@@ -211,7 +211,7 @@ fn rule_14_long_samples_are_not_believed() {
 }
 
 #[test]
-fn rule_15_weights_on_a_rotating_disk() {
+fn samples_are_weighted_by_seek_distance_on_a_rotating_disk() {
     for (rotational, weights) in [(true, [1, 1, 13, 14]), (false, [1; 4])] {
         let mut b = Bench::stable("3.1.9", rotational);
         b.cx.log.listen(true);
@@ -239,7 +239,7 @@ fn rule_15_weights_on_a_rotating_disk() {
 }
 
 #[test]
-fn rule_21_one_word_of_the_tag_map_is_left_for_writes() {
+fn one_word_of_the_tag_map_is_reserved_for_writes() {
     for (tags, word) in [(62, 8), (64, 16), (128, 32), (256, 64)] {
         let mut b = Bench::new("3.1.9", false);
         b.cx.queue.nr_requests = tags;
@@ -252,7 +252,7 @@ fn rule_21_one_word_of_the_tag_map_is_left_for_writes() {
 }
 
 #[test]
-fn durable_writes_of_3_0_1_pass_everything() {
+fn durable_writes_of_3_0_1_pass_every_request() {
     let mut b = Bench::stable("3.0.1", false);
     let r = b.put(R, 0);
     let f = b.insert(W, Flags::FUA, 100, 8, Insert::Sorted);
@@ -279,7 +279,7 @@ fn predictions_of_3_2_0_are_capped() {
 
 /// A write to a target resets its model. Requests are not dispatched in order of arrival again.
 #[test]
-fn tunables_act_as_the_kernel_s() {
+fn tunables_behave_as_in_the_kernel() {
     let mut b = Bench::stable("3.1.9", false);
     b.set("lat_target_read", "1000000\n");
     assert_eq!(b.s.show(&b.cx, "lat_model_read").unwrap(), "0 0");
@@ -322,7 +322,7 @@ fn tunables_act_as_the_kernel_s() {
 
 /// A fresh instance shows every default of the tables.
 #[test]
-fn the_table_s_defaults_are_the_instance_s() {
+fn new_instance_shows_the_defaults_of_the_table() {
     for (version, _) in INFO.versions {
         let b = Bench::new(version, false);
         for t in b.s.tunables() {
@@ -369,7 +369,7 @@ proptest! {
     /// only while the device works. No request passes a barrier, pages keep their limits, and an
     /// idle scheduler counts no request.
     #[test]
-    fn whatever_comes(
+    fn every_request_is_dispatched_once_within_the_waiting_rules(
         version in prop::sample::select(vec!["3.1.9", "3.2.0", "3.0.1", "1.5.5"]),
         rotational in any::<bool>(),
         sideload in any::<bool>(),
@@ -458,7 +458,7 @@ proptest! {
 
     /// A page stays within its limits and within the window, unless it holds only one request.
     #[test]
-    fn pages_keep_their_limits(
+    fn pages_stay_within_their_limits(
         window_us in 0u64..5000,
         limits in prop::array::uniform2(1u32..10),
         load in prop::collection::vec((0u8..4, 0u64..9000, 1u32..200), 1..60),
@@ -493,7 +493,7 @@ proptest! {
 
 /// A request keeps its prediction when a merge makes it longer.
 #[test]
-fn q9_a_merge_keeps_the_prediction() {
+fn merge_keeps_the_predicted_latency() {
     let mut b = Bench::stable("3.1.9", false);
     b.put(R, 0);
     let rq = RqId(b.s.tree[0].first().unwrap());

@@ -11,7 +11,7 @@ fn bio(op: Op, flags: Flags, sector: u64, sectors: u32) -> Bio {
 }
 
 /// A context with one request of 8 sectors at [`START`].
-fn one() -> (Cx, IocId, RqId) {
+fn context_with_request() -> (Cx, IocId, RqId) {
     let mut cx = mq_cx(true);
     let ioc = cx.iocs.create(TaskId(1), IoPrio::be(4), CgroupId::ROOT);
     let rq = add(&mut cx, ioc, START);
@@ -24,7 +24,7 @@ fn add(cx: &mut Cx, ioc: IocId, sector: u64) -> RqId {
 }
 
 #[test]
-fn flushes_empty_bios_and_marked_bios_never_merge() {
+fn flushes_empty_and_marked_bios_never_merge() {
     let may = |op, flags, sectors| bio_mergeable(&bio(op, flags, 0, sectors));
     assert!(may(Op::Read, Flags::empty(), 1));
     assert!(may(Op::Write, Flags::SYNC, 8));
@@ -37,7 +37,7 @@ fn flushes_empty_bios_and_marked_bios_never_merge() {
 
 #[test]
 fn blk_mq_compares_operation_cgroup_and_priority() {
-    let (cx, ioc, rq) = one();
+    let (cx, ioc, rq) = context_with_request();
     let same = bio(Op::Read, Flags::empty(), START + 8, 8);
     assert!(cx.merge_ok(rq, &same, ioc));
     let write = bio(Op::Write, Flags::SYNC, START + 8, 8);
@@ -58,8 +58,8 @@ fn blk_mq_compares_operation_cgroup_and_priority() {
 }
 
 #[test]
-fn a_bio_touches_the_end_or_the_start() {
-    let (cx, _, rq) = one();
+fn bio_merges_only_if_it_touches_the_end_or_the_start() {
+    let (cx, _, rq) = context_with_request();
     for (sector, want) in [
         (START + 8, Some(MergeKind::Back)),
         (START - 8, Some(MergeKind::Front)),
@@ -73,8 +73,8 @@ fn a_bio_touches_the_end_or_the_start() {
 }
 
 #[test]
-fn a_request_grows_up_to_the_limits_of_the_queue() {
-    let (mut cx, _, rq) = one();
+fn request_grows_up_to_the_limits_of_the_queue() {
+    let (mut cx, _, rq) = context_with_request();
     let more = bio(Op::Read, Flags::empty(), START + 8, 8);
     let entries = cx.rqs[rq].segments + more.segments();
     for (sectors, segments, want) in [
@@ -90,7 +90,7 @@ fn a_request_grows_up_to_the_limits_of_the_queue() {
 #[test]
 fn only_the_eight_newest_requests_are_compared() {
     for (newer, found) in [(0, true), (7, true), (8, false)] {
-        let (mut cx, ioc, rq) = one();
+        let (mut cx, ioc, rq) = context_with_request();
         let (mut links, mut list) = (Links::new(), List::new());
         links.push_back(&mut list, rq.0);
         for i in 0..newer {
@@ -110,8 +110,8 @@ fn only_the_eight_newest_requests_are_compared() {
 
 /// A request that the bio touches ends the search, even if it is full.
 #[test]
-fn a_full_request_ends_the_search() {
-    let (mut cx, ioc, older) = one();
+fn full_request_that_touches_the_bio_ends_the_search() {
+    let (mut cx, ioc, older) = context_with_request();
     let newer = add(&mut cx, ioc, START + 16);
     let (mut links, mut list) = (Links::new(), List::new());
     links.push_back(&mut list, older.0);

@@ -203,7 +203,7 @@ mod tests {
     /// The sample counter takes the values 0, 32, 60, 84, ... and its limit is 249. The first mean
     /// is too high: 2 jiffies give 6, 3 give 7, and 19 give 23.
     #[test]
-    fn sample_counter_and_first_means() {
+    fn sample_counter_and_first_means_match_the_kernel() {
         for (think_j, mean_j) in [(2, 6), (3, 7), (19, 23)] {
             let (mut c, mut all) = (Context::default(), Global::default());
             c.think(&mut all, think_j);
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_far_first_seek_is_capped_for_the_process_but_not_for_the_newcomers() {
+    fn far_first_seek_is_capped_only_in_the_mean_of_the_process() {
         let (mut c, mut all) = (Context::default(), Global::default());
         c.history(&mut all, 1000, 5, Sector(0), Sector(8));
         assert_eq!(c.seek_samples, 0, "the first request is no sample");
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dead_context_lives_while_it_is_referred_to() {
+    fn dead_context_is_kept_while_it_is_referenced() {
         let mut t = ContextTable::default();
         let c = t.get_or_create(IocId(3), true);
         t.get(c);

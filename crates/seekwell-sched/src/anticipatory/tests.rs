@@ -21,7 +21,7 @@ fn first(a: u64, b: u64) -> u64 {
 }
 
 #[test]
-fn a_distance_backward_counts_double_and_ends_at_512_mib() {
+fn backward_distance_counts_double_and_ends_at_512_mib() {
     for (ahead, behind, want) in [
         (2_000_100, 1_999_950, 2_000_100), // equal: the higher start
         (2_000_101, 1_999_950, 1_999_950),
@@ -38,7 +38,7 @@ fn a_distance_backward_counts_double_and_ends_at_512_mib() {
 }
 
 #[test]
-fn the_fifo_is_looked_at_once_per_expiry_time() {
+fn fifo_is_checked_once_per_expiry_time() {
     // Sync requests expire after 125 ms.
     for (looked_ms, late, want) in [(124, true, false), (125, true, true), (125, false, false)] {
         let mut b = bench(1000);
@@ -51,7 +51,7 @@ fn the_fifo_is_looked_at_once_per_expiry_time() {
 }
 
 #[test]
-fn a_batch_ends_after_its_time_and_an_async_batch_after_its_requests() {
+fn batch_ends_after_its_time_and_async_batch_also_after_its_requests() {
     let mut b = bench(1000);
     let now = b.cx.jiffies();
     for (batch, end_j, wleft, want) in [
@@ -70,7 +70,7 @@ fn a_batch_ends_after_its_time_and_an_async_batch_after_its_requests() {
 }
 
 #[test]
-fn the_number_of_writes_in_a_batch_follows_the_time_that_they_took() {
+fn number_of_writes_in_a_batch_adapts_to_their_duration() {
     // A batch of writes may last 125 ms.
     for (took_ms, idled, left, want) in [
         (125, false, 0, 12),
@@ -134,7 +134,7 @@ fn close(sector: i64, delay_j: u64, expire_j: u64, change: impl Fn(&mut Context)
 }
 
 #[test]
-fn the_distance_that_counts_as_close_doubles_with_each_jiffy() {
+fn close_distance_doubles_with_each_jiffy() {
     for (delay_j, expire_j, window) in [
         (0, 6, 8192),
         (1, 6, 2 * 8192),
@@ -167,7 +167,7 @@ fn ends(change: impl Fn(&mut Anticipatory, Ctx, u64)) -> bool {
 }
 
 #[test]
-fn a_wait_ends_after_its_time_or_if_the_process_thinks_for_longer() {
+fn wait_ends_after_its_time_or_if_the_mean_think_time_is_longer() {
     let waited = |j: u64| ends(|s, _, now| (s.ctx_done, s.antic_start_j) = (true, now - j));
     assert!(!waited(5) && waited(6));
     let thinks = |j| ends(|s, x, _| s.ctxs[x].tt_mean = j);

@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn think_time_is_believed_from_the_third_sample() {
+    fn think_time_is_used_from_the_third_sample_on() {
         let mut t = ThinkTime::starting(1000);
         let mut seen = Vec::new();
         for _ in 0..5 {

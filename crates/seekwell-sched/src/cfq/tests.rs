@@ -25,7 +25,7 @@ fn cx(version: Version, hz: u32) -> Cx {
 }
 
 #[test]
-fn defaults_are_the_formulas_of_hz() {
+fn defaults_follow_from_hz() {
     let shown = |version, hz, name: &str| {
         let cx = cx(version, hz);
         Settings::new(&cx, version).show(&cx, name)
@@ -59,7 +59,7 @@ fn defaults_are_the_formulas_of_hz() {
 /// Since 4.2 slice_idle is 0 on flash by default, so that CFQ counts requests instead of time. The
 /// wait for the last queue of a group stays.
 #[test]
-fn from_4_2_on_flash_is_not_idled_for_by_default() {
+fn default_slice_idle_is_0_on_flash_since_4_2() {
     for (version, rotational, slice_idle) in [
         (Version::V4_0, false, "8"),
         (Version::V4_4, true, "8"),
@@ -78,7 +78,7 @@ fn from_4_2_on_flash_is_not_idled_for_by_default() {
 }
 
 #[test]
-fn writes_are_clamped_and_rounded_up_to_jiffies() {
+fn tunable_writes_are_clamped_and_rounded_up_to_jiffies() {
     let cx = cx(Version::V3_4, 250);
     let mut set = Settings::new(&cx, Version::V3_4);
     let mut write = |name: &str, text: &str| {
@@ -96,7 +96,7 @@ fn writes_are_clamped_and_rounded_up_to_jiffies() {
 }
 
 #[test]
-fn levels_scale_slices_and_limits() {
+fn priority_levels_scale_slices_and_limits() {
     let set = Settings::new(&cx(Version::V4_0, 1000), Version::V4_0);
     let of = |sync| {
         (0..8)
@@ -210,7 +210,7 @@ fn the_nearer_request_goes_first_and_backward_counts_double() {
 }
 
 #[test]
-fn the_awaited_process_may_allocate_beyond_the_limit_once_a_slice() {
+fn awaited_process_may_exceed_the_request_limit_once_per_slice() {
     let mut b = bench(Version::V3_4, &[BE4, BE4]);
     b.insert(0, 1000);
     let rq = b.take().unwrap();
@@ -226,7 +226,7 @@ fn the_awaited_process_may_allocate_beyond_the_limit_once_a_slice() {
 }
 
 #[test]
-fn queueing_is_decided_at_the_51st_completion_that_tells_something() {
+fn queueing_is_detected_at_the_51st_relevant_completion() {
     for (depth, want) in [(3, 0), (8, 1)] {
         let mut b = bench(Version::V4_0, &[BE4]);
         b.cx.queue.rotational = false;
@@ -285,7 +285,7 @@ fn shares_of_nested_groups_are_products() {
 }
 
 #[test]
-fn a_new_weight_counts_from_the_next_entry_on() {
+fn new_weight_applies_from_the_next_entry_of_the_group_on() {
     let mut b = bench(Version::V4_0, &[(IoPrio::be(4), CgroupId(1)), BE4]);
     b.insert(0, 1000);
     b.insert(1, 9_000_000);
@@ -311,7 +311,7 @@ fn a_new_weight_counts_from_the_next_entry_on() {
 }
 
 #[test]
-fn level_0_has_eight_turns_to_one_of_level_7() {
+fn level_0_has_eight_turns_per_turn_of_level_7() {
     let prios: Vec<_> = (0..8).map(|l| (IoPrio::be(l), CgroupId::ROOT)).collect();
     let cx = cx(Version::V2_6_18, 1000);
     let s = Cfq18::new(&cx);
@@ -336,7 +336,7 @@ fn level_0_has_eight_turns_to_one_of_level_7() {
 }
 
 #[test]
-fn a_join_across_queues_empties_the_other_queue() {
+fn join_across_queues_empties_the_other_queue() {
     for version in [Version::V3_4, Version::V4_0] {
         let mut b = bench(version, &[BE4, BE4, BE4]);
         b.insert(2, 5_000_000);

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_release_is_read_as_uname_prints_it() {
+    fn kernel_release_is_parsed_from_uname() {
         for (text, is) in [
             ("6.8", "6.8"),
             ("v6.8.1", "6.8"),

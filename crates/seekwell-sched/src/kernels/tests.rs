@@ -12,7 +12,7 @@ fn release(text: &str) -> Release {
 /// A release selects the version that models it. For mq-deadline: before 5.14 there is one class
 /// and no aging, and sweeps use pointers up to 6.1.
 #[test]
-fn a_release_is_answered_with_the_version_that_stands_for_it() {
+fn release_selects_the_version_that_models_it() {
     for (asked, stands) in [
         ("mq-deadline-5.4", "5.10"),
         ("mq-deadline-5.13", "5.10"),
@@ -41,7 +41,7 @@ fn a_release_is_answered_with_the_version_that_stands_for_it() {
 }
 
 #[test]
-fn the_block_layer_is_that_of_the_release() {
+fn release_selects_its_block_layer() {
     for (asked, era, stated) in [
         ("none-6.1", Era::Mq6_1, "6.1"),
         ("none-6.8", Era::Mq, "6.12"),
@@ -63,7 +63,7 @@ fn the_block_layer_is_that_of_the_release() {
 }
 
 #[test]
-fn a_kernel_without_that_scheduler_is_refused_with_what_it_has() {
+fn kernel_without_the_scheduler_is_rejected_with_its_schedulers() {
     for (asked, words) in [
         (
             "cfq-6.8",
@@ -134,7 +134,7 @@ fn every_release_is_modelled() {
 
 /// If a version has the name of a release, that release selects the version.
 #[test]
-fn the_table_and_the_versions_agree() {
+fn version_named_like_a_release_is_selected_by_it() {
     for info in registry().iter().filter(|s| in_tree(s.name)) {
         for (own, era) in info.versions {
             let m = modelled(info, release(own)).expect(own);
@@ -161,7 +161,7 @@ fn the_table_and_the_versions_agree() {
 }
 
 #[test]
-fn lists_say_from_when_to_when() {
+fn version_lists_state_their_range_of_releases() {
     let of = |name| {
         let all = stands_for(name).into_iter();
         all.map(|(v, span, same)| format!("{v}: {span}{}", if same { "" } else { ", near" }))

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn k4_buckets() {
+    fn latency_buckets_are_a_quarter_of_the_target_wide() {
         let b = |ns| bucket(ns, 2_000_000);
         assert_eq!(b(0), 0);
         assert_eq!(b(500_000), 0);

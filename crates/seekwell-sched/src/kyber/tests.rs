@@ -44,7 +44,7 @@ fn end(cx: &mut Cx, k: &mut Kyber, rq: RqId) {
 }
 
 #[test]
-fn k3_a_domain_out_of_tokens_waits_and_does_not_block_others() {
+fn domain_without_tokens_waits_without_blocking_other_domains() {
     let (mut cx, mut k) = queue();
     k.pools[WRITE].size = 2;
     let w: Vec<_> = (0..4)
@@ -61,7 +61,7 @@ fn k3_a_domain_out_of_tokens_waits_and_does_not_block_others() {
 }
 
 #[test]
-fn k5_a_slow_device_shrinks_pools_by_their_own_latency() {
+fn slow_device_shrinks_pools_by_their_own_latency() {
     let (mut cx, mut k) = queue();
     let us = 1_000;
     for i in 0..600 {
@@ -93,7 +93,7 @@ fn k5_a_slow_device_shrinks_pools_by_their_own_latency() {
 }
 
 #[test]
-fn k6_at_a_low_rate_the_depth_is_adjusted_by_stale_latencies() {
+fn at_low_rates_the_pool_size_follows_stored_latencies() {
     let (mut cx, mut k) = queue();
     let (mut io_read_at, mut total_read_at) = (vec![], vec![]);
     for tick in 1..=121u64 {
@@ -118,7 +118,7 @@ fn k6_at_a_low_rate_the_depth_is_adjusted_by_stale_latencies() {
 }
 
 #[test]
-fn k8_a_shrunk_pool_recalls_no_token() {
+fn shrunk_pool_recalls_no_issued_token() {
     let (mut cx, mut k) = queue();
     for i in 0..101 {
         insert(&mut cx, &mut k, i, Op::Write);
@@ -140,7 +140,7 @@ fn k8_a_shrunk_pool_recalls_no_token() {
 }
 
 #[test]
-fn p7_no_domain_waits_longer_than_a_round_of_batches() {
+fn no_domain_waits_longer_than_a_round_of_batches() {
     let (mut cx, mut k) = queue();
     for i in 0..120 {
         for op in [Op::Read, Op::Write, Op::Discard, Op::WriteZeroes] {
@@ -176,7 +176,7 @@ mod random {
         /// The invariants hold for random sequences. The targets are low, so that the device is
         /// often slow.
         #[test]
-        fn invariants(
+        fn kyber_invariants_hold_for_random_operations(
             ops in prop::collection::vec((0u8..10, 0usize..4, 0u16..3, 0u64..60_000_000), 1..400),
             target in prop::sample::select(vec![0u64, 4_000_000, 40_000_000]),
         ) {

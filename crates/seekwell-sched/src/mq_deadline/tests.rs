@@ -275,7 +275,7 @@ fn play(version: &str, tunables: &[(&str, &str)], steps: &[Step], one_class: boo
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
-    fn one_class(
+    fn invariants_hold_with_one_priority_class(
         steps in prop::collection::vec(step(1, false), 1..150),
         fifo_batch in 0u32..6,
         starved in 0u32..4,
@@ -288,7 +288,7 @@ proptest! {
     }
 
     #[test]
-    fn three_classes(
+    fn invariants_hold_with_three_priority_classes(
         steps in prop::collection::vec(step(3, true), 1..150),
         fifo_batch in 1u32..6,
         aging in prop::sample::select(vec!["0", "10", "100", "10000"]),
@@ -302,7 +302,7 @@ proptest! {
 /// `dd_request_merged`: in 6.1 the pointer moves if a request is removed from the tree, but not if
 /// the request is sorted again.
 #[test]
-fn a_sweep_goes_on_with_a_request_that_grew_at_its_front() {
+fn sweep_continues_with_a_request_that_grew_at_its_front() {
     for version in ["6.12", "6.1", "5.10"] {
         let mut b = Bench::new(version, &[]);
         for sector in [96, 200, 304] {
@@ -318,7 +318,7 @@ fn a_sweep_goes_on_with_a_request_that_grew_at_its_front() {
 }
 
 #[test]
-fn tunables_are_taken_as_sysfs_does() {
+fn tunable_writes_behave_like_sysfs() {
     let mut cx = Cx::new(QueueFacts::example(Era::Mq), TickClock::new(250));
     let mut s = MqDeadline::new(&cx, Generation::V6_12);
     let mut set = |n: &str, v: &str| {
@@ -344,7 +344,7 @@ fn tunables_are_taken_as_sysfs_does() {
 /// For each version, the text of the rule is right for a request at the head and a request of a
 /// higher class.
 #[test]
-fn the_rule_for_requests_at_the_head_says_what_is_done() {
+fn text_of_the_at_head_rule_matches_the_behaviour() {
     let mut own_class_only = Vec::new();
     for (version, _) in INFO.versions {
         let mut b = Bench::new(version, &[]);

@@ -21,7 +21,7 @@ fn write_takes(b: &mut Bench<Turns>, us: u64) {
 }
 
 #[test]
-fn the_mean_cost_moves_by_an_eighth_with_each_request() {
+fn mean_cost_moves_by_an_eighth_per_request() {
     let mut b = bench(true);
     write_takes(&mut b, 500);
     assert_eq!(b.s.queue(ASYNC).cost_ns, 500_000, "the initial estimate");
@@ -33,7 +33,7 @@ fn the_mean_cost_moves_by_an_eighth_with_each_request() {
 
 /// The number of buffered writes that the device gets at once while another task reads.
 #[test]
-fn the_window_holds_as_many_writes_as_their_mean_cost_allows() {
+fn write_window_is_limited_by_the_mean_write_cost() {
     // After the write, the mean costs are 500, 625, 1000, 1001 and 2500 us; the window is 2000 us.
     for (took_us, want) in [(500, 4), (1500, 3), (4500, 2), (4508, 1), (16_500, 1)] {
         let mut b = bench(true);

@@ -115,7 +115,7 @@ impl Values {
 
 #[cfg(test)]
 #[test]
-fn the_values_are_the_defaults_of_the_table() {
+fn default_values_equal_the_table() {
     let values = Values::default();
     for t in TUNABLES {
         assert_eq!(

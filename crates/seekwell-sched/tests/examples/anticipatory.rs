@@ -5,7 +5,7 @@ use super::*;
 const BOTH: [&str; 2] = ["anticipatory-2.6.18", "anticipatory"];
 
 #[test]
-fn the_disk_waits_for_the_process_it_served_last() {
+fn disk_waits_for_the_process_served_last() {
     let rows = chain(0, 1, 4, 1, 1000, 8, 1000) + &chain(100, 11, 3, 2, 9_000_000, 8, 1000);
     for v in BOTH {
         let got = Bench::serial(v, 5000).times(&rows);
@@ -13,7 +13,7 @@ fn the_disk_waits_for_the_process_it_served_last() {
     }
 }
 #[test]
-fn a_thinker_is_not_waited_for() {
+fn disk_does_not_wait_for_a_process_with_long_think_time() {
     let rows = "0 1 1 R 1000; 100 11 2 R 9000000; @1+20000 2 1 R 1008; @11+1000 12 2 R 9000008; \
                 @12+1000 13 2 R 9000016; @13+1000 14 2 R 9000024; 44000 15 2 R 9000032";
     for v in BOTH {
@@ -23,7 +23,7 @@ fn a_thinker_is_not_waited_for() {
     }
 }
 #[test]
-fn the_window_of_what_is_close_widens() {
+fn close_distance_widens_while_waiting() {
     let rows = "0 1 1 R 1000; @1+1000 2 1 R 1008; 8000 3 2 R 9000000; 13500 4 3 R 20000";
     for v in BOTH {
         let got = Bench::serial(v, 5000).times(rows);
@@ -45,7 +45,7 @@ fn writes_alone_do_not_end_a_sync_batch() {
     }
 }
 #[test]
-fn batches_of_writes_follow_from_how_long_they_took() {
+fn write_batch_size_adapts_to_the_duration_of_writes() {
     let mut rows = String::new();
     for i in 1..13 {
         rows += &format!("{} {i} 1 R {};", (i - 1) * 100, 1000 * i);
@@ -63,7 +63,7 @@ fn batches_of_writes_follow_from_how_long_they_took() {
     }
 }
 #[test]
-fn what_went_before_says_whether_an_exit_is_waited_for() {
+fn past_exits_decide_whether_an_exiting_process_is_awaited() {
     let rows = "0 1 1 R 1000; 100 11 2 R 9000000; 200 12 2 R 9000100; 30000 3 3 R 1000; \
                 30100 13 4 R 9000000";
     for v in BOTH {
@@ -74,7 +74,7 @@ fn what_went_before_says_whether_an_exit_is_waited_for() {
     }
 }
 #[test]
-fn an_async_write_of_the_awaited_process_ends_the_wait() {
+fn async_write_of_the_awaited_process_ends_the_wait() {
     let rows = "0 1 1 R 1000; 100 2 2 R 9000000; 7000 3 1 W 4000; 20000 4 3 R 1000; \
                 20100 5 2 R 9000000; 26500 6 3 S 500";
     for v in BOTH {

@@ -7,7 +7,7 @@ fn plain(elevator: &'static str, service_us: u64) -> Bench {
 }
 
 #[test]
-fn idling_and_a_preemption_in_vain() {
+fn idling_and_preemption_without_benefit_match_the_kernel() {
     let rows = "0 1 1 R 1000000+512; 0 11 2 R 9000000+512; 0 12 2 R 9001024+512; \
                 @1+3000 2 1 R 1001024+512; @2+9000 3 1 R 1002048+512";
     let got = plain("bfq", 2000).taught(10_000_000).hold().times(rows);
@@ -16,7 +16,7 @@ fn idling_and_a_preemption_in_vain() {
 }
 /// Shares by weight: 80 to 20.
 #[test]
-fn shares_by_level() {
+fn service_is_shared_by_priority_level() {
     let rows = many(0, 1001, 400, 1, "R", 1_000_000, 1024)
         + &many(0, 2001, 400, 2, "R", 900_000_000, 1024);
     let rows = rows.replace(';', "+1024;");
@@ -33,7 +33,7 @@ fn shares_by_level() {
 /// A queue that idled in vain in its slot gets an eighth of the maximum budget less in the next:
 /// 10922 - 2048 = 8874 sectors, which is 8 requests of 1024. A fresh queue has 10.
 #[test]
-fn the_budget_after_idling_in_vain_is_smaller() {
+fn budget_shrinks_after_idling_without_a_request() {
     let big =
         |at, id, task, sector| many(at, id, 24, task, "R", sector, 1024).replace(';', "+1024;");
     let rows = "0 1 1 R 1000000+1024;".to_owned()
@@ -53,7 +53,7 @@ fn the_budget_after_idling_in_vain_is_smaller() {
 /// Three slots with idling in vain leave 10922 - 3 x 2048 = 4778 sectors, which is 4 requests. An
 /// exhausted budget grows fourfold, up to the maximum.
 #[test]
-fn a_small_budget_grows_fourfold() {
+fn small_budget_grows_fourfold_when_exhausted() {
     let mut rows = String::new();
     for i in 0..3 {
         rows += &format!(
@@ -80,7 +80,7 @@ fn a_small_budget_grows_fourfold() {
 /// The charge for a queue's first slot after the given number of slots with idling in vain:
 /// requests of 128 sectors that fit its budget.
 #[test]
-fn the_budget_sinks_to_the_least_by_idling_in_vain() {
+fn budget_shrinks_to_its_minimum_by_repeated_idling() {
     let first_slot = |idled: u64| {
         let one = |i: u64| format!("{} {} 1 R {}+128;", i * 100_000, i + 1, 1_000_000 + 128 * i);
         let mut rows: String = (0..idled).map(one).collect();
@@ -107,7 +107,7 @@ fn the_budget_sinks_to_the_least_by_idling_in_vain() {
 /// 10922 - 3072 sectors. A queue that returns later starts a new slot with 8874, which idling in
 /// vain left it.
 #[test]
-fn who_comes_back_in_time_has_what_was_left_of_its_budget() {
+fn queue_that_returns_in_time_keeps_the_rest_of_its_budget() {
     let slot = |after_us: u64| {
         let mut rows = many(0, 1, 3, 1, "R", 1_000_000, 1024);
         for i in 0..20 {
@@ -133,7 +133,7 @@ fn who_comes_back_in_time_has_what_was_left_of_its_budget() {
     assert_eq!(slot(24_001), "process 1 expires: EXHAUSTED, charged 8192");
 }
 #[test]
-fn a_newcomer_is_raised_and_preempts() {
+fn new_queue_is_raised_and_preempts() {
     let rows = many(0, 1, 14, 1, "R", 1_000_000, 1024).replace(';', "+1024;")
         + "5000 21 2 R 50000000; 5000 22 2 R 60000000";
     let b = Bench::serial("bfq", 2000).prio(1, IoPrio::be(5)).hold();
@@ -146,7 +146,7 @@ fn a_newcomer_is_raised_and_preempts() {
 /// Writing 0 to `low_latency` ends the raising of a queue that waits (it idles 8 ms). The queue in
 /// service stays raised and keeps its longer idle time: 20 ms, in v7 three times 8 ms.
 #[test]
-fn low_latency_off_spares_the_queue_in_service() {
+fn disabling_low_latency_keeps_the_queue_in_service_raised() {
     let rows = "0 1 1 R 1000000; 100 3 3 R 90000000; 500 2 2 R 50000000";
     let off = |elevator| {
         let b = Bench::serial(elevator, 2000).taught(10_000_000);
@@ -159,20 +159,20 @@ fn low_latency_off_spares_the_queue_in_service() {
 /// An idle queue that was forgotten is on no list either. It stays raised, as on Linux 6.18: a
 /// process that read one block before the write had 929 reads after it, its rival 2.
 #[test]
-fn low_latency_off_spares_a_forgotten_queue() {
+fn disabling_low_latency_keeps_an_idle_forgotten_queue_raised() {
     let rows = "0 1 1 R 1000000; 40000 2 1 R 1000008";
     let off = |elevator| Bench::serial(elevator, 2000).write(30_000, "low_latency", "0");
     assert_eq!(off("bfq").times(rows), "1@0 T@22 2@40 T@62");
     assert_eq!(off("bfq-v7r8").times(rows), "1@0 T@26 2@40 T@66");
 }
 #[test]
-fn a_real_time_queue_preempts() {
+fn real_time_queue_preempts() {
     let rows = many(0, 1, 4, 1, "R", 1_000_000, 512).replace(';', "+512;") + "1500 9 2 R 90000000";
     let got = plain("bfq", 1000).prio(2, RT).times(&rows);
     assert!(got.starts_with("1@0 2@1 9@2 T@11 3@11 4@12"), "{got}");
 }
 #[test]
-fn the_idle_class_gets_a_turn_every_200_ms() {
+fn idle_class_is_served_every_200_ms() {
     let rows = many(0, 1, 9, 1, "R", 1_000_000, 512) + &many(0, 21, 3, 2, "R", 90_000_000, 1024);
     let rows = rows.replace(';', "+512;");
     let got = plain("bfq", 50_000).prio(2, IDLE).order(&rows);
@@ -181,7 +181,7 @@ fn the_idle_class_gets_a_turn_every_200_ms() {
 /// 120000 sectors are about 117 requests of 1024. The count of a queue that is raised again starts
 /// at zero.
 #[test]
-fn an_interactive_queue_is_raised_for_so_many_sectors() {
+fn interactive_raising_ends_after_a_number_of_sectors() {
     let big = |at, id, n, sector| many(at, id, n, 1, "R", sector, 1024).replace(';', "+1024;");
     let mut rows = big(0, 1001, 80, 1_000_000);
     // A request every second keeps the queue from being idle for long, until its raising ends.
@@ -202,7 +202,7 @@ fn an_interactive_queue_is_raised_for_so_many_sectors() {
     assert_eq!(more.named("enough-service"), 1, "{:?}", more.reasons);
 }
 #[test]
-fn v7_charges_async_and_holds_it_back_while_sync_is_in_flight() {
+fn v7_holds_async_requests_back_while_sync_requests_are_in_flight() {
     let rows = "0 1 1 R 1000+64; @1+500 2 1 R 1064+64;".to_owned()
         + &many(0, 11, 6, 2, "W", 900_000, 200).replace(';', "+64;");
     let b = plain("bfq-v7r8", 1000).flash().hz(100).depth(2);
@@ -214,7 +214,7 @@ fn v7_charges_async_and_holds_it_back_while_sync_is_in_flight() {
     );
 }
 #[test]
-fn v7_budgets_grow_fourfold() {
+fn v7_exhausted_budgets_grow_fourfold() {
     let rows = (many(0, 1, 12, 1, "R", 1_000_000, 1024)
         + &many(0, 21, 12, 2, "R", 90_000_000, 1024))
         .replace(';', "+1024;");
@@ -225,7 +225,7 @@ fn v7_budgets_grow_fourfold() {
 /// Three slots with idling in vain leave 10922 - 3 x 2048 = 4778 sectors, which is 4 requests. An
 /// exhausted budget grows fourfold, up to the maximum of 16384; with a factor of two it would be 9.
 #[test]
-fn v7_a_small_budget_grows_fourfold() {
+fn v7_small_budget_grows_fourfold_when_exhausted() {
     let mut rows = String::new();
     for i in 0..3 {
         let (at, from) = (i * 200_000, 1_000_000 + 4096 * i);

@@ -148,7 +148,7 @@ fn run(case: &Map<String, Value>) -> Option<Result<(), String>> {
 }
 
 /// Runs the cases of a file. `count` is the number of cases that the bench can run.
-fn runs(file: &str, count: usize) {
+fn run_cases_of_file(file: &str, count: usize) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../cases");
     let lines = std::fs::read_to_string(path.join(file)).expect("the cases");
     let (mut ran, mut wrong) = (0, Vec::new());
@@ -171,7 +171,7 @@ fn runs(file: &str, count: usize) {
 
 macro_rules! files {
     ($($name:ident: $file:literal, $count:literal;)*) => {
-        $(#[test] fn $name() { runs($file, $count); })*
+        $(#[test] fn $name() { run_cases_of_file($file, $count); })*
     };
 }
 files! {

@@ -5,7 +5,7 @@ use super::*;
 const GROUPED: [&str; 2] = ["cfq-3.4", "cfq"];
 
 #[test]
-fn the_disk_waits_for_the_active_queue() {
+fn disk_idles_for_the_active_queue() {
     let rows = chain(0, 1, 4, 1, 1000, 8, 1000) + &chain(100, 11, 3, 2, 9_000_000, 8, 1000);
     let want = "1@0 2@6 3@12 4@18 T@31 11@31 12@37 13@43";
     for v in ["cfq-2.6.18", "cfq-2.6.24"] {
@@ -19,7 +19,7 @@ fn the_disk_waits_for_the_active_queue() {
 }
 /// Three sequential readers of levels 0, 4 and 7 without think time.
 #[test]
-fn slices_by_level() {
+fn slice_length_follows_the_priority_level() {
     let rows: String = [1u64, 2, 3]
         .iter()
         .map(|p| chain(100 * p, 10_000 * p, 400, *p, 10_000_000 * p, 16, 0))
@@ -41,7 +41,7 @@ fn slices_by_level() {
     assert!(old.starts_with("1:181 2:101 1:181 2:101"), "{old}");
 }
 #[test]
-fn slices_shrink_so_that_a_round_fits_the_target_latency() {
+fn slices_shrink_to_fit_a_round_into_the_target_latency() {
     let rows = |n: u64, each: u64| -> String {
         let of = |p| chain(100 * (p - 1), 1000 * p, each, p, 10_000_000 * p, 16, 0);
         (1..=n).map(of).collect()
@@ -61,7 +61,7 @@ fn slices_shrink_so_that_a_round_fits_the_target_latency() {
 /// With so many queues that a fair part of target_latency would be shorter, a slice is twice
 /// slice_idle (at level 4), and in proportion at the other levels.
 #[test]
-fn no_slice_shrinks_below_twice_slice_idle() {
+fn slices_never_shrink_below_twice_slice_idle() {
     let of = |p: u64| chain(10 * (p - 1), 1000 * p, 60, p, 10_000_000 * p, 16, 0);
     let rows: String = (1..=40).map(of).collect();
     for v in GROUPED {
@@ -87,7 +87,7 @@ fn no_slice_shrinks_below_twice_slice_idle() {
     }
 }
 #[test]
-fn a_queue_of_higher_class_or_with_marked_requests_takes_the_disk() {
+fn queue_of_higher_class_or_with_prio_requests_preempts() {
     let rows = "0 1 1 R 1000+16; @1+1000 2 1 R 1016+16; @2+1000 3 1 R 1032+16; \
                 7500 21 2 R 5000000+16; 7600 31 3 R 7000000+16";
     let level = IoPrio {
@@ -114,7 +114,7 @@ fn a_queue_of_higher_class_or_with_marked_requests_takes_the_disk() {
     );
 }
 #[test]
-fn a_close_request_of_another_process_ends_the_wait() {
+fn close_request_of_another_process_ends_the_idle_wait() {
     let rows = "0 1 1 R 1000+16; @1+12000 2 1 R 1016+16; 6000 21 2 R 5000000+16; \
                 7000 31 3 R 1516+16";
     for v in GROUPED {
@@ -123,7 +123,7 @@ fn a_close_request_of_another_process_ends_the_wait() {
     }
 }
 #[test]
-fn a_small_lone_request_leaves_the_timer_running() {
+fn small_single_request_keeps_the_idle_timer_running() {
     let rows = "0 1 1 R 1000+8; @1+4000 2 1 R 1008+8; @2+1000 3 1 R 1016+8; 11500 11 2 R 9000000";
     for v in GROUPED {
         let got = Bench::serial(v, 6000).times(rows);
@@ -133,7 +133,7 @@ fn a_small_lone_request_leaves_the_timer_running() {
     assert!(got.starts_with("1@0 2@10 3@17 T@31 11@31"), "{got}");
 }
 #[test]
-fn async_writes_wait_for_sync_and_keep_to_their_number() {
+fn async_writes_yield_to_sync_requests_and_keep_to_their_limit() {
     let mut rows = chain(0, 1, 300, 1, 1000, 16, 0);
     for i in 0..200 {
         rows += &format!("{} {} 2 W {};", 100 + i, 1001 + i, 5_000_000 + 1000 * i);
@@ -152,7 +152,7 @@ fn async_writes_wait_for_sync_and_keep_to_their_number() {
 /// one place in the driver, and one more for each slice_sync since then. Without low_latency they
 /// get as many as the queue has.
 #[test]
-fn a_late_sync_request_holds_async_ones_back_for_a_while() {
+fn late_sync_request_limits_async_requests_for_a_while() {
     let rows = "0 1 1 R 1000;".to_owned() + &many(10_000, 11, 8, 2, "W", 5_000_000, 1000);
     for v in GROUPED {
         let b = Bench::serial(v, 150_000).depth(32);
@@ -172,7 +172,7 @@ fn a_late_sync_request_holds_async_ones_back_for_a_while() {
 /// 2 x slice_async_rq x (8 - level) requests: 16 at level 4, 4 at level 7, while other queues are
 /// busy.
 #[test]
-fn an_async_slice_ends_after_so_many_requests() {
+fn async_slice_ends_after_its_number_of_requests() {
     let rows =
         many(0, 1000, 64, 1, "W", 1_000_000, 1000) + &many(0, 2000, 64, 2, "W", 5_000_000, 1000);
     for v in GROUPED {
@@ -188,7 +188,7 @@ fn an_async_slice_ends_after_so_many_requests() {
     }
 }
 #[test]
-fn a_thinker_loses_its_idle_window() {
+fn process_with_long_think_time_loses_its_idle_window() {
     let mut rows = "0 1 1 R 1000+16;".to_owned();
     for i in 2..6 {
         rows += &format!("@{}+20000 {i} 1 R {}+16;", i - 1, 1000 + 16 * (i - 1));
@@ -209,7 +209,7 @@ fn a_thinker_loses_its_idle_window() {
     );
 }
 #[test]
-fn the_idle_class_waits_until_nobody_else_is_busy() {
+fn idle_class_waits_until_no_other_queue_is_busy() {
     let rows = chain(0, 1, 20, 1, 1000, 16, 0) + "100 31 3 R 9000000; 150 32 3 R 9000100";
     for v in GROUPED {
         let got = Bench::serial(v, 1000).prio(3, IDLE).order(&rows);

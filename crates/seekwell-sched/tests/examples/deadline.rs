@@ -8,7 +8,7 @@ const BOTH: &str = "0 1 1 R 1000; 100 2 1 R 2000; 110 3 1 R 3000; 120 4 1 R 4000
                     130 5 1 R 5000; 140 6 1 R 6000; 150 7 1 W 100; 160 8 1 W 200; 170 9 1 W 300";
 
 #[test]
-fn a_sweep_restarts_at_the_lowest_sector_or_at_the_oldest() {
+fn sweep_restarts_at_the_lowest_sector_or_at_the_oldest_request() {
     let old = Bench::serial("deadline-2.6.18", 5000).times(SWEEP);
     assert_eq!(old, "1@0 6@5 3@10 4@15 5@20 2@25");
     for version in ["deadline-2.6.24", "deadline-3.4", "deadline"] {
@@ -17,7 +17,7 @@ fn a_sweep_restarts_at_the_lowest_sector_or_at_the_oldest() {
     }
 }
 #[test]
-fn two_read_batches_to_one_of_writes() {
+fn one_write_batch_follows_two_read_batches() {
     for version in [
         "deadline",
         "deadline-3.4",
@@ -38,7 +38,7 @@ fn two_read_batches_to_one_of_writes() {
     );
 }
 #[test]
-fn an_expired_head_waits_for_the_end_of_the_batch() {
+fn expired_head_waits_for_the_end_of_the_batch() {
     let rows = "0 1 1 R 500; 1000 2 1 R 1000; 2000 3 1 R 100; 3000 4 1 R 2000; \
                 4000 5 1 R 3000; 5000 6 1 R 4000; 6000 7 1 R 5000; 7000 8 1 R 6000; \
                 8000 9 1 R 7000";
@@ -48,7 +48,7 @@ fn an_expired_head_waits_for_the_end_of_the_batch() {
     assert_eq!(b("deadline-2.6.18").order(rows), "1 3 2 4 5 6 7 8 9");
 }
 #[test]
-fn a_batch_of_writes_holds_off_reads() {
+fn write_batch_delays_reads() {
     let rows = "0 1 1 W 1000; 100 2 1 W 2000; 110 3 1 W 3000; 120 4 1 W 4000; \
                 130 5 1 W 5000; 140 6 1 W 6000; 150 7 1 W 7000; 6000 8 1 R 9000; \
                 6100 9 1 R 100";
@@ -56,14 +56,14 @@ fn a_batch_of_writes_holds_off_reads() {
     assert_eq!(b.times(rows), "1@0 2@5 3@10 4@15 5@20 8@25 9@30 6@35 7@40");
 }
 #[test]
-fn a_late_arrival_between_head_and_next_is_passed_over() {
+fn request_that_arrives_behind_the_sweep_position_is_skipped() {
     let rows = "0 1 1 R 500; 100 2 1 R 1000; 200 3 1 R 2000; 300 4 1 R 3000; \
                 6000 5 1 R 1500; 7000 6 1 R 2500";
     let b = Bench::serial("deadline", 5000);
     assert_eq!(b.order(rows), "1 2 3 6 4 5");
 }
 #[test]
-fn the_deadline_itself_is_late_enough_since_4_0() {
+fn request_at_its_exact_deadline_is_expired_since_4_0() {
     let rows = "0 1 1 R 500; 1000 2 1 R 1000; 1100 3 1 R 100; 1200 4 1 R 2000; 1300 5 1 R 3000";
     let b = |v| {
         Bench::serial(v, 5500)
@@ -75,7 +75,7 @@ fn the_deadline_itself_is_late_enough_since_4_0() {
     assert_eq!(b("deadline-2.6.18").order(rows), "1 3 2 4 5");
 }
 #[test]
-fn reads_lose_whenever_both_wait_if_none_may_pass() {
+fn with_writes_starved_0_writes_always_precede_reads() {
     let rows = "0 1 1 R 500; 100 2 1 R 1000; 200 3 1 W 2000; 300 4 1 R 3000; 400 5 1 W 100";
     let b = |v| {
         Bench::serial(v, 5000)
@@ -86,7 +86,7 @@ fn reads_lose_whenever_both_wait_if_none_may_pass() {
     assert_eq!(b("deadline-2.6.18").order(rows), "1 5 3 2 4");
 }
 #[test]
-fn a_second_request_at_its_start_sends_one_off() {
+fn request_at_an_occupied_sector_dispatches_the_older_one() {
     let rows = "0 1 1 R 9000; 100 2 1 R 500; 200 3 1 R 400; 300 4 1 R 500";
     assert_eq!(
         Bench::serial("deadline-2.6.24", 5000).order(rows),

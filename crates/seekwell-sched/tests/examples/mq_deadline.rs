@@ -3,14 +3,14 @@
 use super::*;
 
 #[test]
-fn the_first_sweep_is_of_writes_and_starts_at_the_bottom() {
+fn first_sweep_serves_writes_from_the_lowest_sector() {
     let rows = "0 1 1 R 5000; 0 2 1 W 100; 0 3 1 R 1000; 0 4 1 W 9000; 0 5 1 R 3000";
     let b = |v| Bench::serial(v, 1000).hold();
     assert_eq!(b("mq-deadline").order(rows), "2 4 3 5 1");
     assert_eq!(b("mq-deadline-6.1").order(rows), "1 3 5 2 4");
 }
 #[test]
-fn batches_and_starved_writes() {
+fn starved_writes_get_a_batch() {
     let rows = many(0, 1, 8, 1, "R", 1000, 1000) + &many(0, 11, 4, 1, "W", 101_000, 1000);
     let b = |v| Bench::serial(v, 1000).set("fifo_batch", "2").hold();
     assert_eq!(b("mq-deadline").order(&rows), "11 12 1 2 3 4 13 14 5 6 7 8");
@@ -20,7 +20,7 @@ fn batches_and_starved_writes() {
     );
 }
 #[test]
-fn an_expired_head_begins_the_next_batch() {
+fn expired_head_starts_the_next_batch() {
     let rows = format!(
         "0 1 1 R 200000; 500 2 1 R 100; {}",
         many(500, 11, 8, 1, "R", 201_000, 1000)
@@ -34,7 +34,7 @@ fn an_expired_head_begins_the_next_batch() {
     assert_eq!(b("16").order(&rows), "1 11 12 13 14 15 16 17 18 2");
 }
 #[test]
-fn lower_classes_wait_for_those_in_flight() {
+fn lower_classes_wait_for_higher_ones_in_flight() {
     let rows = "0 1 1 R 100; 0 2 2 R 9000; 0 3 3 R 50; 0 4 1 R 300; 500 5 2 R 100";
     let b = Bench::serial("mq-deadline", 1000)
         .depth(4)
@@ -44,7 +44,7 @@ fn lower_classes_wait_for_those_in_flight() {
     assert_eq!(b.times(rows), "2@0 5@0.5 1@2 4@2 3@4");
 }
 #[test]
-fn an_aged_request_passes() {
+fn aged_request_of_a_lower_class_is_dispatched() {
     let mut rows = "0 99 1 R 100;".to_owned();
     for i in 0..13 {
         let at = (i * 1000u64).saturating_sub(10);
@@ -60,7 +60,7 @@ fn an_aged_request_passes() {
     assert!(ran.named("class-aged") > 0);
 }
 #[test]
-fn the_sweep_goes_by_position_since_6_2() {
+fn sweep_continues_by_position_since_6_2() {
     let rows = "0 1 1 R 1000; 0 2 1 R 3000; 500 3 1 R 2000; 1500 4 1 R 500";
     assert_eq!(Bench::serial("mq-deadline", 1000).order(rows), "1 3 2 4");
     assert_eq!(
@@ -69,7 +69,7 @@ fn the_sweep_goes_by_position_since_6_2() {
     );
 }
 #[test]
-fn a_failed_probe_ends_the_batch_of_others() {
+fn failed_dispatch_of_a_class_ends_the_batch_of_another() {
     let reads = many(100, 1, 8, 2, "R", 1000, 1000);
     let rows = format!("0 20 2 R 50; {reads} 100 21 2 W 500;");
     let b = Bench::serial("mq-deadline", 1000)
@@ -80,7 +80,7 @@ fn a_failed_probe_ends_the_batch_of_others() {
     assert_eq!(b.order(&with), "20 21 1 2 3 4 5 6 7 8 22");
 }
 #[test]
-fn an_old_write_batch_goes_on() {
+fn unfinished_write_batch_continues() {
     let rows = "0 1 1 W 4000; 2500 2 1 R 100; 2500 3 1 W 5000; 2500 4 1 W 3000";
     let b = |v| Bench::serial(v, 1000);
     assert_eq!(

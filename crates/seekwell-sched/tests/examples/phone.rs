@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn zen_serves_sync_first_but_an_expired_async_head_now_and_then() {
+fn zen_serves_sync_requests_first_and_expired_async_heads_periodically() {
     let rows = "0 1 9 W 1000; 0 2 2 R 2000; 0 3 9 W 3000; 0 4 1 S 4000";
     assert_eq!(Bench::drained("zen", 0).order(rows), "2 4 1 3");
     let rows = "0 1 1 R 100; 0 2 1 W 200; 0 3 1 R 300; 0 4 1 S 400";
@@ -39,7 +39,7 @@ fn sio_counts_reads_since_the_last_write() {
     assert_eq!(b.order(&rows), "1 13 2 11 3 12 4");
 }
 #[test]
-fn sio_takes_expired_async_writes_first_though_reads_are_older() {
+fn sio_serves_expired_async_writes_before_older_reads() {
     let rows = many(0, 1, 4, 1, "R", 0, 100) + "1000000 9 1 W 9";
     let b = Bench::drained("sio", 18_000_000).set("fifo_batch", "1");
     assert_eq!(b.order(&rows), "1 2 9 3 4");
@@ -48,7 +48,7 @@ fn sio_takes_expired_async_writes_first_though_reads_are_older() {
     assert_eq!(b.order(&rows), "1 2 3 99 4 5 6 7 8 9 10 11 12");
 }
 #[test]
-fn vr_turns_only_for_what_is_much_nearer() {
+fn vr_reverses_only_for_much_nearer_requests() {
     assert_eq!(
         Bench::drained("vr", 0).order("0 1 1 R 200; 0 2 1 R 104; 0 3 1 R 48"),
         "3 2 1"
@@ -63,14 +63,14 @@ fn vr_turns_only_for_what_is_much_nearer() {
 }
 /// Both directions cost 8: the request ahead goes.
 #[test]
-fn vr_goes_up_where_both_ways_cost_the_same() {
+fn vr_goes_upward_if_both_directions_cost_the_same() {
     let rows = "0 1 1 R 5000; 500 2 1 R 4000; 500 3 1 R 2992; 1500 4 1 R 4100; 1500 5 1 R 4008";
     assert_eq!(Bench::serial("vr", 1000).order(rows), "1 2 5 4 3");
     let rows = rows.replace("2992", "3000");
     assert_eq!(Bench::serial("vr", 1000).order(&rows), "1 2 3 5 4");
 }
 #[test]
-fn vr_looks_for_expired_heads_every_other_request() {
+fn vr_checks_expired_heads_every_other_request() {
     let late = many(600_000, 1, 6, 1, "R", 100, 8);
     let rows = format!("0 20 1 R 8000; 0 30 1 W 9000; {late}");
     assert_eq!(
@@ -85,7 +85,7 @@ fn vr_looks_for_expired_heads_every_other_request() {
     );
 }
 #[test]
-fn fiops_charges_by_kind_and_level() {
+fn fiops_charges_by_request_kind_and_level() {
     let rows = many(0, 1, 3, 1, "R", 0, 100) + &many(0, 11, 3, 2, "R", 5000, 100);
     assert_eq!(Bench::drained("fiops", 0).order(&rows), "1 11 2 12 3 13");
     let rows = many(0, 1, 6, 1, "R", 0, 100) + &many(0, 11, 3, 2, "W", 5000, 100);
@@ -103,14 +103,14 @@ fn fiops_charges_by_kind_and_level() {
     assert_eq!(b.order(&rows), "1 11 2 3 4 12 5");
 }
 #[test]
-fn fiops_holds_a_lone_async_head_back_while_sync_is_in_flight() {
+fn fiops_delays_a_single_async_head_while_sync_is_in_flight() {
     let b = Bench::serial("fiops", 1000).depth(4);
     assert_eq!(b.times("0 1 1 R 0; 0 11 2 W 5000"), "1@0 11@1");
     let ran = b.run("0 1 1 R 0; 0 11 2 W 5000; 0 21 3 W 9000");
     assert!(ran.named("async-waits") > 0);
 }
 #[test]
-fn fiops_serves_classes_in_order_and_gives_newcomers_no_back_pay() {
+fn fiops_serves_classes_in_order_and_new_contexts_start_at_the_minimum() {
     let rows = "0 31 3 R 0; 0 21 2 R 50; 0 22 2 R 99; 0 11 1 R 500; 0 12 1 R 600";
     let b = Bench::drained("fiops", 0).prio(1, RT).prio(3, IDLE);
     assert_eq!(b.order(rows), "11 12 21 22 31");
@@ -119,7 +119,7 @@ fn fiops_serves_classes_in_order_and_gives_newcomers_no_back_pay() {
     assert_eq!(b.times(&rows), "1@0 2@1 3@2 4@3 11@4 5@5 12@6 13@7");
 }
 #[test]
-fn fiops_preempt_lets_sync_overtake() {
+fn fiops_preempt_lets_sync_requests_overtake() {
     let rows = "0 1 1 W 0; 0 2 1 W 100; 0 11 2 R 5000; 0 12 2 R 5100; 0 13 2 R 5200";
     assert_eq!(Bench::serial("fiops", 1).hold().order(rows), "1 11 12 13 2");
     assert_eq!(
@@ -128,7 +128,7 @@ fn fiops_preempt_lets_sync_overtake() {
     );
 }
 #[test]
-fn row_idles_for_reads_in_quick_succession() {
+fn row_idles_between_reads_in_quick_succession() {
     let rows = "0 11 1 W 0; 0 21 1 S 100; 0 1 1 R 200; 0 12 1 W 300; 0 2 1 R 400";
     let b = Bench::serial("row", 500);
     assert_eq!(b.hold().times(rows), "1@0 2@0.5 T@11 21@11 11@11.5 12@12");
@@ -138,7 +138,7 @@ fn row_idles_for_reads_in_quick_succession() {
     assert_eq!(b.times(&more), "1@0 11@0.5 2@1 3@6 T@16.5 12@16.5");
 }
 #[test]
-fn row_serves_by_quanta() {
+fn row_limits_each_queue_to_its_quantum() {
     let mut rows = many(0, 11, 3, 1, "S", 9000, 100) + &many(0, 21, 3, 1, "W", 5000, 100);
     for i in 0..8 {
         rows += &format!("{} {} 1 R {};", i * 30_000, i + 1, i * 100);
@@ -148,7 +148,7 @@ fn row_serves_by_quanta() {
     assert_eq!(b.order(&rows), "1 2 3 11 21 4 5 6 12 22 7 8 13 23");
 }
 #[test]
-fn row_makes_a_read_urgent_that_a_cycle_left_out() {
+fn row_marks_a_read_urgent_that_a_cycle_skipped() {
     let writes = many(0, 11, 7, 1, "W", 5000, 100);
     let b = Bench::serial("row", 2000);
     let late = b.run(&format!("{writes} 9000 1 1 R 0"));

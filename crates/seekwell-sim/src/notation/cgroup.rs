@@ -480,7 +480,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_typed_is_read_in_any_order_and_written_in_one() {
+    fn cgroups_are_parsed_in_any_order_and_written_in_canonical_order() {
         let read = typed("b: riops=100 :tasks=writer:rbps=2M + a:bfq.weight=300").expect("good");
         let want = [
             ("a".to_owned(), "bfq.weight=300".to_owned()),
@@ -504,7 +504,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_a_remedy() {
+    fn invalid_cgroups_are_rejected_with_a_remedy() {
         for (text, says) in [
             ("a:wbsp=1M", "wbps"),
             ("a:wbps=1", "2 to 1024G"),

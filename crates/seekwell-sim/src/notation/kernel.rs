@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_for_a_kernel_is_said() {
+    fn substituted_kernel_versions_are_reported() {
         let all = "none,mq-deadline,kyber,bfq";
         for (of, says) in [
             (
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_word_is_answered_with_the_right_form() {
+    fn invalid_kernel_is_rejected_with_the_valid_form() {
         for (text, says) in [
             ("6", "`6` is not a kernel release: write 6.8"),
             ("new", "or here for the running kernel"),
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_gives_each_scheduler_its_version_and_contradictions_are_refused() {
+    fn kernel_selects_each_schedulers_version_and_contradictions_are_rejected() {
         let k = kernel("6.8").expect("known");
         let versions = |text: &str| {
             let all = list_in(text, Some(&k)).expect(text);

@@ -9,7 +9,7 @@ fn quick() -> RunSpec {
 }
 
 #[test]
-fn words_become_a_run_with_everything_stated() {
+fn words_are_expanded_to_a_complete_specification() {
     let spec = words::run(
         "fs-mark:files=20",
         "hdd:hitachi-7k200",
@@ -52,7 +52,7 @@ fn words_become_a_run_with_everything_stated() {
 }
 
 #[test]
-fn everything_wrong_is_told_at_once() {
+fn all_faults_are_reported_together() {
     let mut spec = quick();
     spec.queue.nomerges = 3;
     spec.queue.hz = 1;
@@ -89,7 +89,7 @@ fn everything_wrong_is_told_at_once() {
 }
 
 #[test]
-fn lists_of_schedulers_and_tunables_for_all() {
+fn scheduler_lists_and_common_tunables_are_expanded() {
     let all = scheduler::list("all").expect("all");
     assert_eq!(all.len(), registry().len());
     let mut some = scheduler::list("deadline, mq-deadline:front_merges=0,noop").expect("good");
@@ -129,7 +129,7 @@ fn lists_of_schedulers_and_tunables_for_all() {
 /// Checks for every workload and profile that a specification with all parameters filled in means
 /// the same.
 #[test]
-fn stated_parameters_are_a_fixed_point() {
+fn checked_specification_is_a_fixed_point() {
     for w in workloads() {
         let profiles = w.profiles.iter().map(|p| Some(p.name));
         for profile in profiles.chain([None]) {
@@ -149,7 +149,7 @@ fn stated_parameters_are_a_fixed_point() {
 /// Tunables are written in the order of their names. The order in which they are typed has no
 /// effect.
 #[test]
-fn the_order_of_tunables_makes_no_difference() {
+fn order_of_tunables_has_no_effect() {
     for info in registry() {
         for (version, _) in info.versions {
             let all = (info.tunables)(version);
@@ -187,7 +187,7 @@ fn the_order_of_tunables_makes_no_difference() {
 }
 
 #[test]
-fn a_run_embeds_what_it_was() {
+fn record_contains_the_specification_of_its_run() {
     let mut spec = quick();
     let t = machine::typed("memory=512M,fs=ext3,cores=2").expect("good");
     spec.machine = Some(t.spec);
@@ -213,7 +213,7 @@ fn a_run_embeds_what_it_was() {
 }
 
 #[test]
-fn a_limit_ends_a_run_early_and_the_record_says_when_and_why() {
+fn time_limit_ends_a_run_and_is_recorded() {
     let mut spec = words::run("fs-mark:files=1000", "hdd:hitachi-7k200", "noop").expect("good");
     spec.limit_s = Some(1);
     let record = run(&spec, Hooks::default()).expect("it runs");
@@ -269,7 +269,7 @@ fn every_run_ends_within_its_limit_under_every_scheduler() {
 }
 
 #[test]
-fn a_replay_ends_at_its_limit() {
+fn replay_ends_at_its_limit() {
     let dir = std::env::temp_dir().join(format!("seekwell-limit-{}", std::process::id()));
     std::fs::create_dir_all(&dir).expect("a directory");
     let file = dir.join("slow.csv");
@@ -290,7 +290,7 @@ fn a_replay_ends_at_its_limit() {
 }
 
 #[test]
-fn a_device_file_goes_with_the_run() {
+fn device_file_is_stored_in_the_specification() {
     let dir = std::env::temp_dir().join(format!("seekwell-spec-{}", std::process::id()));
     std::fs::create_dir_all(&dir).expect("a directory");
     let file = dir.join("mine.toml");
@@ -320,7 +320,7 @@ fn a_device_file_goes_with_the_run() {
 }
 
 #[test]
-fn a_job_file_takes_its_surroundings_along() {
+fn included_files_and_variables_of_a_fio_job_are_stored() {
     let dir = std::env::temp_dir().join(format!("seekwell-job-{}", std::process::id()));
     std::fs::create_dir_all(&dir).expect("a directory");
     let file = dir.join("a.fio");
@@ -349,7 +349,7 @@ fn a_job_file_takes_its_surroundings_along() {
 }
 
 #[test]
-fn a_trace_is_known_by_its_content() {
+fn trace_is_identified_by_its_content() {
     let file = std::env::temp_dir().join(format!("seekwell-trace-{}.csv", std::process::id()));
     let rows: String = (0..50)
         .map(|i| format!("{},1,R,{},8\n", i * 900, i * 64))
@@ -385,7 +385,7 @@ fn a_trace_is_known_by_its_content() {
 }
 
 #[test]
-fn events_are_told_in_order() {
+fn events_are_delivered_in_order() {
     use std::cell::RefCell;
     use std::rc::Rc;
     let seen = Rc::new(RefCell::new(Vec::new()));
@@ -410,7 +410,7 @@ fn events_are_told_in_order() {
 }
 
 #[test]
-fn kernels_and_versions_go_together() {
+fn every_kernel_is_accepted_by_name() {
     for era in Era::ALL {
         let m = machine::typed(&format!("kernel={}", era.name())).expect("known");
         let mut spec = quick();
@@ -425,7 +425,7 @@ fn kernels_and_versions_go_together() {
 
 /// The test for real runs (`seekwell-cli`, tests/live/throttle.rs) uses the same table.
 #[test]
-fn queues_throttle_writeback_as_the_kernel_does_for_their_scheduler() {
+fn wbt_default_of_a_queue_follows_its_scheduler() {
     use crate::Setup;
     use seekwell_sched::{Layer, registry, wbt};
     let read = |device: &str, scheduler: &str, written: Option<u64>| {

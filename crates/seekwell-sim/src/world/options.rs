@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_options_name_the_remedy() {
+    fn invalid_options_are_rejected_with_a_remedy() {
         for (text, words) in [
             ("ram=1G", "there is no option `ram`"),
             ("memory=lots", "a size of 16M to 4096G"),

@@ -177,7 +177,7 @@ mod tests {
     const GO: Option<Answer> = Some(Ok(None));
 
     #[test]
-    fn a_lock_passes_in_order_of_asking_and_only_its_holder_frees_it() {
+    fn lock_is_granted_in_request_order_and_released_only_by_its_holder() {
         let mut s = Syncs::default();
         let l = s.lock();
         assert_eq!(s.acquire(l, 1), GO);
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_barrier_opens_with_the_last_and_closes_again() {
+    fn barrier_opens_with_the_last_arrival_and_is_reusable() {
         let mut s = Syncs::default();
         let b = s.barrier(3);
         for _ in 0..2 {
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_channel_keeps_order_through_full_and_empty() {
+    fn channel_keeps_order_when_full_and_empty() {
         let mut s = Syncs::default();
         let c = s.channel(1);
         assert_eq!((s.send(c, 10, 1), s.send(c, 11, 1)), (GO, None));

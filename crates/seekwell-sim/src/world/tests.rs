@@ -71,7 +71,7 @@ async fn readers(mut m: SimMachine) -> Outcome {
 }
 
 #[test]
-fn tasks_meet_are_measured_and_end() {
+fn tasks_synchronise_are_measured_and_end() {
     let ran = run(&world(DISK, "cfq"), readers);
     assert_eq!(ran.stopped, None);
     let r = &ran.record;
@@ -90,7 +90,7 @@ fn tasks_meet_are_measured_and_end() {
 }
 
 #[test]
-fn same_seed_same_bytes_on_any_number_of_threads() {
+fn same_seed_gives_same_bytes_on_any_number_of_threads() {
     let w = world(DISK, "cfq");
     let json = |_| serde_json::to_string(&run(&w, readers).record).expect("a record");
     let alone = run_all(2, 1, json);
@@ -103,7 +103,7 @@ fn same_seed_same_bytes_on_any_number_of_threads() {
 }
 
 #[test]
-fn streams_are_named_by_seed_and_path() {
+fn random_streams_are_named_by_seed_and_task_path() {
     let ran = run(&world(FAST, "noop"), async |mut m: SimMachine| {
         let child = async |mut m: SimMachine| -> Outcome {
             let want = stream(1, "main/child").next_u64();
@@ -121,7 +121,7 @@ fn streams_are_named_by_seed_and_path() {
 }
 
 #[test]
-fn tasks_that_wait_for_each_other_are_an_error_that_names_them() {
+fn deadlocked_tasks_are_reported_by_name() {
     let w = world(FAST, "noop");
     let mut drive = Drive::open(&w.setup).expect("a device");
     let embrace = async |mut m: SimMachine| -> Outcome {
@@ -151,7 +151,7 @@ fn tasks_that_wait_for_each_other_are_an_error_that_names_them() {
 }
 
 #[test]
-fn a_failure_stops_all_and_results_stay() {
+fn failing_task_stops_all_tasks_and_keeps_results() {
     let ran = run(&world(FAST, "noop"), async |mut m: SimMachine| {
         let c = m.channel(1);
         let bad = async |mut m: SimMachine| -> Outcome {
@@ -177,7 +177,7 @@ fn a_failure_stops_all_and_results_stay() {
 }
 
 #[test]
-fn a_limit_and_the_end_of_the_first_task_stop_the_rest() {
+fn time_limit_or_end_of_the_main_task_stops_all_tasks() {
     let mut w = world(FAST, "noop");
     let endless = async |mut m: SimMachine| -> Outcome {
         loop {
@@ -211,7 +211,7 @@ async fn endless(mut m: SimMachine) -> Outcome {
 }
 
 #[test]
-fn a_run_that_would_not_end_has_a_limit_on_the_clock_of_its_workload() {
+fn endless_run_has_a_default_limit_of_measured_time() {
     let setup = world(FAST, "noop");
     let ran = run(&setup, endless);
     assert_eq!(
@@ -230,7 +230,7 @@ fn a_run_that_would_not_end_has_a_limit_on_the_clock_of_its_workload() {
 }
 
 #[test]
-fn laying_out_has_a_limit_of_its_own_and_what_was_measured_counts() {
+fn file_creation_has_its_own_limit_and_measurements_are_kept() {
     let setup = world(FAST, "noop");
     let ran = run(&setup, async |mut m: SimMachine| {
         m.sleep(Nanos::from_secs(86_400)).await.doing(|| "sleep")
@@ -250,7 +250,7 @@ fn laying_out_has_a_limit_of_its_own_and_what_was_measured_counts() {
 }
 
 #[test]
-fn too_much_work_ends_a_run_too() {
+fn default_limit_of_events_ends_a_run() {
     let mut bound = bound::Bound::new(None, None);
     assert_eq!(bound.too_much(bound::WORK - 1), None);
     let why = bound.too_much(bound::WORK).expect("a reason");
@@ -270,7 +270,7 @@ fn too_much_work_ends_a_run_too() {
 }
 
 #[test]
-fn cores_are_shared() {
+fn tasks_share_the_cores() {
     let mut w = world(FAST, "noop");
     let mut took = |cores: &str| {
         w.apply(&format!("cores={cores}")).expect("good");
@@ -294,7 +294,7 @@ fn cores_are_shared() {
 }
 
 #[test]
-fn a_drive_keeps_its_state_and_its_clock_from_run_to_run() {
+fn drive_keeps_its_state_and_clock_between_runs() {
     let w = world(DISK, "noop");
     let mut drive = Drive::open(&w.setup).expect("a device");
     let read = async |mut m: SimMachine| -> Outcome {
@@ -317,7 +317,7 @@ fn a_drive_keeps_its_state_and_its_clock_from_run_to_run() {
 }
 
 #[test]
-fn an_io_context_can_be_shared() {
+fn tasks_can_share_an_io_context() {
     let ran = run(&world(DISK, "cfq"), async |mut m: SimMachine| {
         let how = How {
             io_context: IoContextOf::Share,
@@ -334,7 +334,7 @@ fn an_io_context_can_be_shared() {
 }
 
 #[test]
-fn depth_reaches_the_device() {
+fn queue_depth_reaches_the_device() {
     let ran = run(&world(FAST, "noop"), async |mut m: SimMachine| {
         let aio = m.aio(4).await.doing(|| "aio")?;
         let fd = m.open_device(DIRECT).await.doing(|| "open")?;
@@ -358,7 +358,7 @@ fn depth_reaches_the_device() {
 }
 
 #[test]
-fn files_are_made_read_listed_and_removed() {
+fn files_are_created_read_listed_and_removed() {
     let ran = run(&world(DISK, "cfq"), async |mut m: SimMachine| {
         m.mkdir("d").await.doing(|| "mkdir")?;
         m.mkdir("d/e").await.doing(|| "mkdir")?;
@@ -431,7 +431,7 @@ fn cached_readers(tasks: u32, at_once: bool) -> Ran {
 }
 
 #[test]
-fn a_file_read_in_one_piece_is_what_its_calls_are() {
+fn whole_file_read_equals_its_single_calls() {
     for tasks in [1, 5] {
         let (one, each) = (cached_readers(tasks, true), cached_readers(tasks, false));
         let of = |r: &Ran| {
@@ -445,7 +445,7 @@ fn a_file_read_in_one_piece_is_what_its_calls_are() {
 }
 
 #[test]
-fn progress_is_told_in_time_or_calls_and_a_refusal_keeps_what_was_measured() {
+fn progress_is_reported_and_cancellation_keeps_measurements() {
     let w = world(DISK, "noop");
     let run = |spec: &str, stop: u64| {
         let plan = Plan::new(spec, &[]).expect("good parameters");

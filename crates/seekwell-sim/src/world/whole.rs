@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_read_stands_where_it_would_have_stood() {
+    fn start_and_end_of_a_read_within_a_whole_file_read_are_exact() {
         let us = Nanos::from_us;
         let p = Parts {
             bytes: 1,

@@ -41,7 +41,7 @@ proptest! {
     /// If it dispatches nothing although requests are queued, there is a single context with an
     /// async head, and sync requests are in flight.
     #[test]
-    fn holds_back_only_a_lone_async_head(case in any_case(&["fiops"], Shape::plain())) {
+    fn only_a_single_async_head_is_held_back(case in any_case(&["fiops"], Shape::plain())) {
         let replay = Replay::of(&case);
         let (mut queued, mut flying) = (Vec::<u64>::new(), Vec::<u64>::new());
         let steps: Vec<_> = replay
@@ -85,7 +85,7 @@ proptest! {
     /// Two contexts that always have work get equal service, measured in cost, up to one request
     /// each.
     #[test]
-    fn shares_are_fair(
+    fn busy_contexts_get_equal_cost(
         ops in prop::collection::vec(prop::sample::select(vec!["R", "W", "S"]), 40..80),
         levels in (0..8u64, 0..8u64),
         scales in prop::collection::vec(1..6u64, 4),

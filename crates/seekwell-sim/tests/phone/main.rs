@@ -47,7 +47,7 @@ proptest! {
     /// mid-run. There are exits, changes of ioprio and drains. Equal lists give equal runs. A run
     /// that ends also proves that idle timers end.
     #[test]
-    fn every_bio_goes_out_once_and_runs_repeat(case in any_case(ALL, Shape::wild())) {
+    fn every_bio_is_dispatched_once_and_runs_are_deterministic(case in any_case(ALL, Shape::wild())) {
         let first = run_case(&case);
         let mut seen: BTreeMap<u64, u32> = BTreeMap::new();
         for id in first.dispatch.iter().flat_map(|d| &d.1) {
@@ -65,7 +65,7 @@ proptest! {
     /// zen, vr and sio never leave the device idle while requests are queued. At depth 1 neither
     /// does fiops, because nothing can be in flight when the driver asks.
     #[test]
-    fn only_row_lets_the_device_wait(case in any_case(&ALL[..17], Shape::plain().depth_1())) {
+    fn only_row_idles_with_queued_requests(case in any_case(&ALL[..17], Shape::plain().depth_1())) {
         let out = run_case(&case);
         let service_ns = replay::service_ns(&case);
         for gap in replay::gaps(&out, service_ns) {

@@ -41,7 +41,7 @@ proptest! {
     /// higher ones only at their limits. A queue gets at most its quantum between two cycles of its
     /// class, except for urgent requests.
     #[test]
-    fn queues_classes_and_quanta(case in any_case(&["row", "row-hisi", "row-mid"], Shape::plain())) {
+    fn queues_are_fifo_and_classes_and_quanta_are_respected(case in any_case(&["row", "row-hisi", "row-mid"], Shape::plain())) {
         let limits = case.elevator != "row-mid";
         let replay = Replay::of(&case);
         let of = |id: u64| queue(&case, &replay.requests[&id]);
@@ -88,7 +88,7 @@ proptest! {
     /// The first posting: each queue is served in order of arrival, and ioprio is ignored. A queue
     /// gets at most its quantum before the next queue's turn, while others wait.
     #[test]
-    fn first_posting(case in any_case(&["row-v1"], Shape::plain())) {
+    fn first_posting_serves_queues_in_order_within_quanta(case in any_case(&["row-v1"], Shape::plain())) {
         let replay = Replay::of(&case);
         let of = |r: &Request| match (r.is_write(), r.is_sync()) {
             (true, false) => 4,
@@ -113,7 +113,7 @@ proptest! {
     /// The timer expires exactly rd_idle_data after it was last armed, and is armed only for HR and
     /// RR.
     #[test]
-    fn idle_waits_have_their_length(case in any_case(&["row", "row-hisi", "row-mid"], Shape::plain())) {
+    fn idle_timer_expires_after_rd_idle_data(case in any_case(&["row", "row-hisi", "row-mid"], Shape::plain())) {
         let replay = Replay::of(&case);
         let idle_ns = tunable(&case, "rd_idle_data") * 1_000_000;
         let mut armed = None;
@@ -135,7 +135,7 @@ proptest! {
     /// At depth 1 the device is idle with queued requests only while the timer runs. The wait ends
     /// by expiry or by a new read.
     #[test]
-    fn only_idling_lets_the_device_wait(
+    fn device_idles_with_queued_requests_only_while_the_timer_runs(
         case in any_case(&["row", "row-hisi", "row-mid"], Shape::plain().depth_1()),
     ) {
         let replay = Replay::of(&case);

@@ -30,7 +30,7 @@ proptest! {
     /// by expiry. An expired pick is the first in the search order, and comes soon after the
     /// expiry.
     #[test]
-    fn turns_and_looks(case in any_case(SIO, Shape::plain())) {
+    fn writes_overtake_reads_only_at_their_turn_or_by_expiry(case in any_case(SIO, Shape::plain())) {
         let writes_starved = tunable(&case, "writes_starved");
         let fifo_batch = tunable(&case, "fifo_batch");
         let replay = Replay::of(&case);

@@ -52,7 +52,7 @@ proptest! {
     /// expired pick has the earliest deadline of the expired heads (async on a tie), and comes soon
     /// after the expiry.
     #[test]
-    fn picks_are_neighbours_or_late(case in any_case(VR, Shape::plain()).prop_map(without_aliases)) {
+    fn dispatched_request_is_a_neighbour_or_expired(case in any_case(VR, Shape::plain()).prop_map(without_aliases)) {
         let fifo_batch = tunable(&case, "fifo_batch");
         let replay = Replay::of(&case);
         let due = |id: u64| {
@@ -90,7 +90,7 @@ proptest! {
 
     /// LOOK: as documented with a penalty of 0; as shipped with 1 and no equal starts.
     #[test]
-    fn one_turn_at_most_where_it_is_look(
+    fn look_variant_reverses_at_most_once(
         first in 0..1000u64,
         starts in prop::collection::btree_set(0..1000u64, 1..20),
     ) {
@@ -103,7 +103,7 @@ proptest! {
 
     /// SSTF, ties upwards: as shipped with a penalty of 0; as documented with 1.
     #[test]
-    fn always_the_nearer_where_it_is_sstf(
+    fn sstf_variant_always_serves_the_nearest_request(
         first in 0..1000u64,
         starts in prop::collection::btree_set(0..1000u64, 1..20),
     ) {

@@ -14,7 +14,7 @@ proptest! {
     /// at a check of the deadlines, if it has expired and (unless repaired) the sync head has not.
     /// Between two such cases lie at least fifo_batch other requests.
     #[test]
-    fn async_passes_sync_only_when_late(case in any_case(ZEN, Shape::plain())) {
+    fn async_requests_precede_sync_requests_only_when_expired(case in any_case(ZEN, Shape::plain())) {
         let v1 = case.elevator == "zen-v1";
         let strict = v1 || case.elevator == "zen";
         let sync = |r: &Request| if v1 { r.is_write() } else { r.is_sync() };
@@ -46,7 +46,7 @@ proptest! {
 
     /// Sectors and processes do not matter.
     #[test]
-    fn sectors_and_pids_do_not_matter(case in any_case(ZEN, Shape::plain())) {
+    fn dispatch_order_is_independent_of_sectors_and_pids(case in any_case(ZEN, Shape::plain())) {
         let mut other = case.clone();
         for row in &mut other.input {
             row[2] = json!(7);

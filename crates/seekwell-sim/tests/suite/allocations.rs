@@ -31,7 +31,7 @@ where
     counted.count_total
 }
 
-fn more<F, Fut>(what: &str, scheduler: &str, body: F)
+fn assert_no_more_allocations<F, Fut>(what: &str, scheduler: &str, body: F)
 where
     F: Fn(SimMachine, u64) -> Fut + Copy + 'static,
     Fut: Future<Output = Outcome> + 'static,
@@ -88,28 +88,28 @@ async fn fsync(mut m: SimMachine, ops: u64) -> Outcome {
 }
 
 #[test]
-fn steps_and_cached_calls_allocate_nothing() {
-    more("computing", "deadline", compute);
-    more("cached calls", "deadline", cached);
+fn compute_steps_and_cached_calls_allocate_nothing() {
+    assert_no_more_allocations("computing", "deadline", compute);
+    assert_no_more_allocations("cached calls", "deadline", cached);
 }
 
 #[test]
-fn reads_from_the_device_allocate_nothing() {
+fn device_reads_allocate_nothing() {
     for s in crate::registered() {
-        more("direct reads", s.name, direct);
+        assert_no_more_allocations("direct reads", s.name, direct);
     }
 }
 
 #[test]
 fn fsyncs_allocate_nothing() {
     for s in crate::registered() {
-        more("fsyncs", s.name, fsync);
+        assert_no_more_allocations("fsyncs", s.name, fsync);
     }
 }
 
 /// Checks the counter: a script with an allocation per operation must be detected.
 #[test]
-fn a_script_that_allocates_is_noticed() {
+fn allocating_script_is_detected() {
     async fn names(mut m: SimMachine, ops: u64) -> Outcome {
         for k in 0..ops {
             std::hint::black_box(format!("{k}"));

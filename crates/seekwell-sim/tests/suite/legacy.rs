@@ -275,7 +275,7 @@ impl World {
 }
 
 #[test]
-fn every_bio_completes_once_whatever_comes() {
+fn every_single_queue_scheduler_completes_every_bio_once() {
     every_bio_completes_once();
 }
 

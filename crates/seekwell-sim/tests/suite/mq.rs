@@ -470,7 +470,7 @@ impl World {
 }
 
 #[test]
-fn every_bio_completes_once_whatever_comes() {
+fn every_multi_queue_scheduler_completes_every_bio_once() {
     every_bio_completes_once();
 }
 
@@ -493,7 +493,7 @@ pub fn every_bio_completes_once() {
 /// Two hardware queues without requests ran again every 3 ms. Each time they postponed the third
 /// queue, whose request had been rejected, so that it was never issued.
 #[test]
-fn rule_26_a_queue_that_waits_to_run_again_is_not_put_off() {
+fn pending_rerun_of_a_hardware_queue_is_not_postponed() {
     let all = multi_queue();
     let found = all
         .iter()

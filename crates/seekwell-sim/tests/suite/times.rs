@@ -39,7 +39,7 @@ pub fn bursts(at: &[u64]) -> String {
 }
 
 #[test]
-fn every_scheduler_bears_times_up_to_the_last() {
+fn every_scheduler_handles_times_up_to_the_maximum() {
     let year = 31_557_600_000_000_000;
     let last = TIME_MAX_NS - 1_000_000;
     let text = bursts(&[0, 1 << 53, year, 53 * year, last]);

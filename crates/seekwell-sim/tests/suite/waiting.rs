@@ -155,7 +155,7 @@ fn longest(v: Version, c: &Crowd, bound: Nanos) -> Nanos {
 }
 
 /// The property as a function, for use without a test runner.
-pub fn nobody_waits_for_longer(layer: Layer) {
+pub fn check_waiting_bounds(layer: Layer) {
     let all = versions(layer);
     // The longest wait under each version, as a fraction of the bound.
     let longest_seen = RefCell::new(vec![0.0f64; all.len()]);
@@ -186,11 +186,11 @@ pub fn nobody_waits_for_longer(layer: Layer) {
 }
 
 #[test]
-fn nobody_waits_for_longer_than_a_single_queue_scheduler_says() {
-    nobody_waits_for_longer(Layer::Legacy);
+fn single_queue_waiting_bounds_hold() {
+    check_waiting_bounds(Layer::Legacy);
 }
 
 #[test]
-fn nobody_waits_for_longer_than_a_multi_queue_scheduler_says() {
-    nobody_waits_for_longer(Layer::Mq);
+fn multi_queue_waiting_bounds_hold() {
+    check_waiting_bounds(Layer::Mq);
 }

@@ -160,7 +160,7 @@ mod tests {
     proptest! {
         /// Checks that entries come out in the same order as from an ordered map.
         #[test]
-        fn turns_are_taken_in_order(ops in proptest::collection::vec((0u8..3, 0u64..20), 0..400)) {
+        fn turns_agree_with_an_ordered_map(ops in proptest::collection::vec((0u8..3, 0u64..20), 0..400)) {
             let (mut turns, mut model) = (Turns::default(), BTreeMap::new());
             for (seq, (op, had)) in (0u64..).zip(ops) {
                 if op == 0 {
@@ -178,7 +178,7 @@ mod tests {
         }
         /// Checks that the first end is the least of all ends, while cores are added.
         #[test]
-        fn the_first_end_is_the_least(
+        fn first_end_is_the_minimum(
             cores in 1usize..9,
             ops in proptest::collection::vec((0usize..40, 0u64..12), 1..200),
         ) {

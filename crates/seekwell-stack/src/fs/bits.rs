@@ -147,7 +147,7 @@ mod tests {
     proptest! {
         /// Checks that changes and searches of ranges agree with a vector of flags.
         #[test]
-        fn agrees_with_flags(
+        fn bitmap_agrees_with_flags(
             ops in proptest::collection::vec((0u32..300, 1u32..90, any::<bool>()), 1..40),
             want in 1u32..100,
         ) {

@@ -262,7 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn extents_join_and_are_cut() {
+    fn adjacent_extents_are_joined_and_truncated() {
         let mut i = Inode::new(Kind::File, 0, 0);
         i.map_insert(0, 100, 4);
         i.map_insert(4, 104, 4);
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn names_fill_blocks() {
+    fn directory_blocks_are_filled_by_name_lengths() {
         let mut d = Dir::new(1);
         for n in 0..1000 {
             let name = format!("file{n:08}");

@@ -348,7 +348,7 @@ mod tests {
     proptest! {
         /// Checks that any sequence of operations agrees with an ordered map.
         #[test]
-        fn agrees_with_a_map(ops in proptest::collection::vec((0u8..4, 0u32..120, 0u32..9), 0..600)) {
+        fn names_agree_with_an_ordered_map(ops in proptest::collection::vec((0u8..4, 0u32..120, 0u32..9), 0..600)) {
             let mut names = Names::default();
             let mut model: BTreeMap<String, (u32, u32)> = BTreeMap::new();
             for (op, n, block) in ops {
@@ -380,7 +380,7 @@ mod tests {
         /// Two programs look up names in sequence in the same directory, while files are replaced
         /// and removed. The results must not depend on the predictions.
         #[test]
-        fn asked_for_in_turn_agrees_with_a_map(
+        fn sequential_lookups_agree_with_an_ordered_map(
             ops in proptest::collection::vec((0u8..12, 0u32..60), 1..400),
             stride in 1u32..4,
         ) {
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_in_turn_is_guessed() {
+    fn sequential_lookups_are_predicted() {
         let mut names = Names::default();
         for n in (0..100).rev() {
             names.insert(&format!("picture-{n}"), Entry { ino: n, block: 0 });
@@ -435,7 +435,7 @@ mod tests {
     /// pass on, this order is predicted: from the first name on, after a file was replaced, and
     /// while another program has failed look-ups.
     #[test]
-    fn an_order_is_learnt_at_once() {
+    fn lookup_order_is_learnt_in_one_pass() {
         let mut names = Names::default();
         let made = |n: u32| n * 37 % 101;
         for n in 0..100 {
@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_come_and_go_take_no_room() {
+    fn removed_names_release_their_memory() {
         let mut names = Names::default();
         for n in 0..100_000u32 {
             names.insert(&format!("file-{n}"), Entry { ino: n, block: 0 });

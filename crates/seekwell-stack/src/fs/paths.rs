@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_forgotten_or_overwritten_is_not_found() {
+    fn forgotten_or_overwritten_paths_are_not_found() {
         let mut p = Paths::new();
         assert_eq!(p.get(0, "/a"), None);
         p.learn("/a", 5, 1);
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn who_goes_on_in_a_directory_is_led_there_without_a_look() {
+    fn next_lookup_in_the_same_directory_needs_no_search() {
         let mut p = Paths::new();
         p.learn("/a/b", 5, 2);
         p.learn("", 1, 0);

@@ -75,7 +75,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn agrees_with_flags(ops in proptest::collection::vec((any::<bool>(), 0u32..60, 1u32..12), 0..60)) {
+        fn unwritten_ranges_agree_with_flags(ops in proptest::collection::vec((any::<bool>(), 0u32..60, 1u32..12), 0..60)) {
             let (mut u, mut flags) = (Unwritten::default(), [false; 80]);
             for (add, start, n) in ops {
                 let range = start as usize..(start + n) as usize;

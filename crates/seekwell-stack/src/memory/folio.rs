@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_makes_folios_as_large_as_it_fills_and_as_the_index_is_aligned() {
+    fn folio_order_follows_length_and_alignment_of_the_write() {
         assert_eq!(orders(0, 4096), [0]);
         assert_eq!(orders(16_384, 16_384), [2; 4]);
         // 100 KiB take folios of 64, 32 and 4 KiB. The index then aligns the next folios to 4, 8,
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_begin_with_single_pages_and_take_four_times_as_much_each() {
+    fn read_ahead_folios_start_with_single_pages_and_grow_fourfold() {
         let orders = |round, from: u32, end| {
             let mut f = Fill::of_window(&Constants::for_era(Era::Mq6_18), round, end);
             let mut o: Vec<u8> = (from..end).map(|i| f.order(i)).collect();
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_hold_64_kib_and_never_two_folios() {
+    fn scatter_entries_hold_64_kib_and_never_two_folios() {
         let bio = |orders: &[u8]| {
             let mut s = Scatter::default();
             for (idx, order) in (0u32..).zip(orders) {

@@ -267,13 +267,13 @@ mod tests {
     }
 
     #[test]
-    fn first_windows_of_128_kib() {
+    fn first_window_sizes_with_a_128_kib_limit_match_the_kernel() {
         let got: Vec<u32> = [1, 2, 3, 4, 5, 8, 9, 16, 32].map(|n| init(n, 32)).into();
         assert_eq!(got, [4, 4, 8, 8, 16, 16, 32, 32, 32]);
     }
 
     #[test]
-    fn a_4_kib_reader_ramps_up_16_32_64_128() {
+    fn windows_of_a_4_kib_reader_grow_from_16_to_128_kib() {
         let mut ra = ReadAhead::default();
         let mut sizes = Vec::new();
         let mut mark = None;
@@ -300,7 +300,7 @@ mod tests {
     /// and the others by two. With the usual 128 KiB, even the first window of 4 pages is not so
     /// small.
     #[test]
-    fn small_windows_of_a_large_one_grow_fourfold() {
+    fn small_windows_under_a_large_limit_grow_fourfold() {
         let w128 = Most {
             pages: 128,
             joined: false,
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn random_reads_take_what_they_asked_for_and_leave_the_state() {
+    fn random_reads_fetch_only_the_requested_pages_and_keep_the_state() {
         let mut ra = ReadAhead {
             prev: 3,
             ..ReadAhead::default()
@@ -361,7 +361,7 @@ mod tests {
     /// Counted on 6.18 with mincore(2): the number of pages that reads of 1, 2 and 4 pages at page
     /// 1000 fetch. The first column is the number of cached pages before page 1000.
     #[test]
-    fn random_reads_beside_cached_pages_read_ahead_only_past_more_than_they_ask_for() {
+    fn random_reads_behind_cached_pages_read_ahead_like_the_kernel() {
         let counted = [
             (0, [1, 2, 4]),
             (1, [1, 2, 4]),
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn one_cached_page_was_enough_before_3_12_and_none_before_2_6_31() {
+    fn cached_pages_needed_for_read_ahead_depend_on_the_kernel() {
         assert_eq!(window_after(Context::Any, 1, 2), (8, Some(1000)));
         assert_eq!(window_after(Context::Any, 0, 2), (2, None));
         assert_eq!(window_after(Context::Ignored, 9, 2), (2, None));
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn large_requests_and_advice() {
+    fn large_reads_and_random_advice_set_the_window() {
         let mut ra = ReadAhead::default();
         // A read of 64 KiB at the start of the file: a window of 128 KiB with the mark in the
         // middle.
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_is_its_own_mark_is_two_in_one_or_alone() {
+    fn window_that_starts_at_its_own_mark_is_joined_or_separate() {
         for (joined, size, mark) in [(true, 64, 32), (false, 32, 0)] {
             let most = Most { joined, ..W32 };
             let mut ra = ReadAhead::default();

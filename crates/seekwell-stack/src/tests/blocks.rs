@@ -16,7 +16,7 @@ fn write(m: &mut Machine, t: TaskId, fd: Fd, off: u64, len: u64) {
 }
 
 #[test]
-fn a_commit_has_data_to_wait_for_until_blocks_may_be_unwritten() {
+fn commit_waits_for_data_only_without_unwritten_extents() {
     let mut waits = Vec::new();
     for era in [Era::K2_6_24, Era::K3_4, Era::K4_0, Era::Mq6_18] {
         let mut m = Machine::new(free_cpu(era), Disk::hdd());
@@ -42,7 +42,7 @@ fn a_commit_has_data_to_wait_for_until_blocks_may_be_unwritten() {
 }
 
 #[test]
-fn freed_blocks_are_nobodys_before_the_commit() {
+fn freed_blocks_are_not_reused_before_the_commit() {
     for era in [Era::K2_6_24, Era::K3_4, Era::Mq6_18] {
         let mut m = Machine::new(free_cpu(era), Disk::ssd());
         let t = m.task("program");
@@ -71,7 +71,7 @@ fn freed_blocks_are_nobodys_before_the_commit() {
 }
 
 #[test]
-fn preallocated_blocks_read_as_nothing_and_are_converted_once() {
+fn preallocated_blocks_read_as_zeros_and_are_converted_once() {
     for era in [Era::K2_6_24, Era::K3_4, Era::K4_0, Era::Mq6_18] {
         let mut m = Machine::new(free_cpu(era), Disk::ssd());
         let t = m.task("program");
@@ -143,7 +143,7 @@ fn preallocated_blocks_read_as_nothing_and_are_converted_once() {
 }
 
 #[test]
-fn one_plug_covers_a_batch_of_files_from_4_3_on() {
+fn one_plug_covers_several_files_since_4_3() {
     for (era, plugs) in [(Era::K3_4, 3), (Era::K4_0, 3), (Era::Mq6_18, 1)] {
         let mut m = Machine::new(free_cpu(era), Disk::ssd());
         let t = m.task("program");

@@ -19,7 +19,7 @@ fn open(m: &mut Machine, t: TaskId, path: &str) -> Fd {
 }
 
 #[test]
-fn an_fsync_costs_journal_and_flushes_on_each_kind_of_device() {
+fn fsync_costs_journal_and_flushes_on_each_kind_of_device() {
     for (name, disk) in [("disk", Disk::hdd as fn() -> Disk), ("flash", Disk::ssd)] {
         let mut cost = Vec::new();
         for barriers in [false, true] {
@@ -125,7 +125,7 @@ fn throttling_bounds_dirty_pages() {
 }
 
 #[test]
-fn read_ahead_makes_one_sequential_reader_device_bound() {
+fn read_ahead_makes_a_sequential_reader_device_bound() {
     let mut times = Vec::new();
     for readahead in [true, false] {
         let mut c = Config::new(Era::K3_4);
@@ -219,7 +219,7 @@ fn concurrent_fsyncs_share_commits() {
 }
 
 #[test]
-fn stable_pages_hold_writers_of_3_4_only() {
+fn stable_pages_block_writers_only_in_3_4() {
     for (era, ablated, waits) in [
         (Era::K2_6_24, false, false),
         (Era::K3_4, false, true),
@@ -273,7 +273,7 @@ fn stable_pages_hold_writers_of_3_4_only() {
 }
 
 #[test]
-fn a_logged_block_holds_who_wants_to_change_it_until_the_kernel_of_its_time_lets_go() {
+fn logged_block_blocks_changes_until_the_kernel_releases_it() {
     // One task syncs 20 MiB. The commit waits for these data while its blocks are being logged.
     // Another task creates files during this time. The result is the time of the slowest creation.
     let slowest = |era: Era, no_shadows: bool| {
@@ -338,7 +338,7 @@ fn a_logged_block_holds_who_wants_to_change_it_until_the_kernel_of_its_time_lets
 }
 
 #[test]
-fn one_stream_of_direct_reads_waits_once_each() {
+fn direct_reads_of_one_task_wait_for_each_other() {
     let mut m = Machine::new(free_cpu(Era::Mq6_18), Disk::ssd());
     let t = m.task("reader");
     for i in 0..100u64 {
@@ -395,7 +395,7 @@ fn read_again(held: u64) -> u64 {
 }
 
 #[test]
-fn what_a_program_holds_the_cache_has_not() {
+fn memory_held_by_a_program_is_not_available_to_the_cache() {
     assert_eq!(read_again(0), 0, "all of it is in memory");
     assert_eq!(read_again(64 << 20), 0, "it still fits");
     let most = read_again(160 << 20);
@@ -433,7 +433,7 @@ fn requests_since(m: &mut Machine) -> (u64, u64) {
 
 /// Returns requests and KiB per read of 8 KiB at a random place in a file. In the steady state, a
 /// fraction of 312.8 / 629.1 of the file is in memory. The sizes are a tenth of the measured ones.
-fn misses(era: Era) -> (f64, f64) {
+fn random_read_misses(era: Era) -> (f64, f64) {
     let mut c = free_cpu(era);
     let file: u64 = 60 << 20;
     c.cache_bytes = Some(31_280_742);
@@ -459,14 +459,14 @@ fn misses(era: Era) -> (f64, f64) {
 /// of 40,000 reads gave 0.605 to 0.622 requests and 6.11 to 6.36 KiB per read. If cached pages
 /// before a miss had no effect, these numbers would be 0.5 requests and 4 KiB.
 #[test]
-fn a_file_half_in_memory_is_read_at_random_as_the_running_kernel_does() {
-    let (requests, kib) = misses(Era::Mq6_18);
+fn random_reads_of_a_half_cached_file_match_the_running_kernel() {
+    let (requests, kib) = random_read_misses(Era::Mq6_18);
     println!("6.18: {requests:.3} requests and {kib:.2} KiB a read, counted 0.617 and 6.25");
     assert!((requests / 0.617 - 1.0).abs() < 0.05, "{requests}");
     assert!((kib / 6.25 - 1.0).abs() < 0.05, "{kib}");
     // Older kernels read much more, because the rule that 3.12 introduced is more conservative.
-    let (_, before) = misses(Era::K3_4);
-    let (alone, none) = misses(Era::K2_6_24);
+    let (_, before) = random_read_misses(Era::K3_4);
+    let (alone, none) = random_read_misses(Era::K2_6_24);
     println!("3.4: {before:.2} KiB; 2.6.24: {alone:.3} requests and {none:.2} KiB");
     assert!(before > 2.0 * kib, "{before}");
     assert!((alone - 0.503).abs() < 0.01 && (none - 8.0 * 0.503).abs() < 0.1);
@@ -474,7 +474,7 @@ fn a_file_half_in_memory_is_read_at_random_as_the_running_kernel_does() {
 
 /// Returns requests and KiB of reads of a file of 64 MiB that is not in memory. Each read has an
 /// offset and a length in bytes.
-fn taken(era: Era, reads: impl Iterator<Item = (u64, u64)>) -> (u64, u64) {
+fn requests_of_reads(era: Era, reads: impl Iterator<Item = (u64, u64)>) -> (u64, u64) {
     let (mut m, t, _) = cold(free_cpu(era), 64 << 20);
     // The descriptor that wrote the file has another read position, so open the file again.
     let fd = open(&mut m, t, "/file");
@@ -487,7 +487,7 @@ fn taken(era: Era, reads: impl Iterator<Item = (u64, u64)>) -> (u64, u64) {
 }
 
 #[test]
-fn reads_that_leave_something_out_are_read_ahead_as_by_the_running_kernel() {
+fn read_ahead_of_reads_with_gaps_matches_the_running_kernel() {
     // Each case has 400 reads: first offset, length, and distance between two reads, in bytes. The
     // expected numbers are requests and KiB of 6.18.44, ext4, read_ahead_kb 128. Requests of 0 are
     // not compared: where windows follow each other, the split into requests depends on timing.
@@ -505,20 +505,20 @@ fn reads_that_leave_something_out_are_read_ahead_as_by_the_running_kernel() {
         (1 << 20, 16 << 10, 20 << 10, 0, 8_188),
     ];
     for (from, each, every, requests, kib) in counted {
-        let got = taken(Era::Mq6_18, (0..400).map(|i| (from + i * every, each)));
+        let got = requests_of_reads(Era::Mq6_18, (0..400).map(|i| (from + i * every, each)));
         println!("{from} {each} of {every}: {got:?}, counted {requests} and {kib}");
         let near = |a: u64, b: u64| (a as f64 / b as f64 - 1.0).abs() < 0.05;
         assert!(near(got.1, kib), "{got:?} {kib}");
         assert!(requests == 0 || near(got.0, requests), "{got:?} {requests}");
     }
     let page = |n: u64| n * 4096;
-    let half = |era| taken(era, [(page(1000), 2048), (page(1002), 4096)].into_iter());
+    let half = |era| requests_of_reads(era, [(page(1000), 2048), (page(1002), 4096)].into_iter());
     assert_eq!(
         half(Era::Mq6_18),
         (2, 8),
         "a page left out after half a page: not the next"
     );
-    let next = |era, n| taken(era, [(page(1000), 4096), (page(n), 4096)].into_iter()).1;
+    let next = |era, n| requests_of_reads(era, [(page(1000), 4096), (page(n), 4096)].into_iter()).1;
     assert_eq!(
         [1001, 1002, 1003].map(|n| next(Era::Mq6_18, n)),
         [20, 20, 8]
@@ -529,7 +529,7 @@ fn reads_that_leave_something_out_are_read_ahead_as_by_the_running_kernel() {
 /// A missing page after a present page does not count as sequential if both belong to the same
 /// read. Counted on 6.18.44: reads of one, three and three pages.
 #[test]
-fn the_pages_of_one_read_do_not_follow_each_other() {
+fn pages_of_one_read_do_not_count_as_sequential() {
     for era in [Era::K2_6_24, Era::K4_0, Era::Mq6_18] {
         let got = [(1000, 2), (1000, 4), (1001, 4)].map(|(there, pages)| {
             let (mut m, t, fd) = cold(free_cpu(era), 64 << 20);
@@ -547,7 +547,7 @@ fn the_pages_of_one_read_do_not_follow_each_other() {
 }
 
 /// Returns KiB per touch at random places of a mapped file of 600 MiB that is not in memory.
-fn touched(era: Era, touches: u64) -> f64 {
+fn kib_per_touch(era: Era, touches: u64) -> f64 {
     let mut c = free_cpu(era);
     c.memory_bytes = 4 << 30;
     let file = 600 << 20;
@@ -577,8 +577,11 @@ fn touched(era: Era, touches: u64) -> f64 {
 /// Every page that is found after it was read counts as a hit. Since 3.15, so does every page
 /// mapped around it. Therefore no file counts as random.
 #[test]
-fn a_mapped_file_is_read_around_each_fault_as_by_the_running_kernel() {
-    let (few, many) = (touched(Era::Mq6_18, 200), touched(Era::Mq6_18, 1_000));
+fn page_faults_of_a_mapped_file_read_around_like_the_running_kernel() {
+    let (few, many) = (
+        kib_per_touch(Era::Mq6_18, 200),
+        kib_per_touch(Era::Mq6_18, 1_000),
+    );
     println!("6.18: {few:.1} KiB each of 200, {many:.1} each of 1,000, counted 126.9 and 112.6");
     assert!((few / 126.9 - 1.0).abs() < 0.03 && (many / 112.6 - 1.0).abs() < 0.03);
 }

@@ -243,7 +243,7 @@ fn perform(name: &str, m: &mut Machine, t: TaskId) {
 }
 
 #[test]
-fn elementary_operations_ask_for_what_a_6_18_kernel_asks_for() {
+fn elementary_operations_send_the_requests_of_a_6_18_kernel() {
     let facts: toml::Table = FACTS.parse().expect("the file of facts");
     let facts = facts["fact"].as_array().expect("facts");
     let mut bad = Vec::new();

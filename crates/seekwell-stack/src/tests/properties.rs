@@ -282,7 +282,7 @@ proptest! {
     /// Checks that every call of every program returns, for any kernel, memory size and disk queue.
     /// Afterwards the counters must agree with a recount.
     #[test]
-    fn every_call_returns_and_counts_are_right(
+    fn every_call_returns_and_counters_are_right(
         programs in proptest::collection::vec(proptest::collection::vec(steps(), 1..60), 1..5),
         e in 0u8..5, pages in 64u64..2000, requests in 0usize..12,
     ) {
@@ -300,7 +300,7 @@ proptest! {
 
     /// Checks that programs on a nearly full disk get ENOSPC and no other error.
     #[test]
-    fn a_full_disk_is_an_error_and_nothing_worse(
+    fn full_disk_causes_only_enospc(
         programs in proptest::collection::vec(proptest::collection::vec(steps(), 1..60), 1..4),
         e in 0u8..5, room in 0u64..300,
     ) {
@@ -336,7 +336,7 @@ proptest! {
 
     /// Checks that the same programs cause the same bios.
     #[test]
-    fn runs_repeat(programs in proptest::collection::vec(proptest::collection::vec(steps(), 1..40), 1..4), e in 0u8..5) {
+    fn runs_are_deterministic(programs in proptest::collection::vec(proptest::collection::vec(steps(), 1..40), 1..4), e in 0u8..5) {
         let one = || {
             let mut c = Config::new(era(e));
             c.cache_bytes = Some(500 * 4096);
@@ -385,11 +385,11 @@ proptest! {
     }
 }
 
-/// A regression test for an error that `a_full_disk_is_an_error_and_nothing_worse` found: a direct
+/// A regression test for an error that `full_disk_causes_only_enospc` found: a direct
 /// write checked for only one free block. It then took all blocks that it needed, including blocks
 /// reserved for dirty pages.
 #[test]
-fn a_direct_write_takes_no_block_that_is_promised_to_a_dirty_page() {
+fn direct_write_takes_no_block_reserved_for_a_dirty_page() {
     let mut c = Config::new(Era::K3_4);
     c.cache_bytes = Some(3000 * 4096);
     let mut disk = Disk::ssd();

@@ -14,7 +14,7 @@ fn machine(cores: u16) -> Machine {
 }
 
 #[test]
-fn a_direct_read_takes_what_the_disk_takes() {
+fn direct_read_takes_the_disks_service_time() {
     let mut m = machine(1);
     let t = m.task("reader");
     let t0 = m.now;
@@ -47,7 +47,7 @@ fn sleep_and_compute_take_their_time() {
 }
 
 #[test]
-fn tasks_share_the_cores_there_are() {
+fn tasks_share_the_available_cores() {
     for (cores, tasks, expect_ms) in [(1, 3, 300), (2, 4, 200), (4, 4, 100), (4, 2, 100)] {
         let mut m = machine(cores);
         let all: Vec<_> = (0..tasks).map(|_| m.task("burner")).collect();
@@ -71,7 +71,7 @@ fn tasks_share_the_cores_there_are() {
 }
 
 #[test]
-fn a_core_is_shared_by_time_not_by_calls() {
+fn core_is_shared_by_time_and_not_by_calls() {
     let mut m = machine(1);
     let all = [m.task("short calls"), m.task("long calls")];
     let t0 = m.now;
@@ -88,7 +88,7 @@ fn a_core_is_shared_by_time_not_by_calls() {
 }
 
 #[test]
-fn who_slept_goes_before_those_who_computed_meanwhile() {
+fn task_that_slept_runs_before_compute_bound_tasks() {
     let mut m = machine(1);
     let mut all = vec![m.task("sleeper")];
     all.extend((0..20).map(|_| m.task("burner")));
@@ -121,7 +121,7 @@ fn who_slept_goes_before_those_who_computed_meanwhile() {
 }
 
 #[test]
-fn who_has_a_core_keeps_it_from_call_to_call() {
+fn task_keeps_its_core_between_calls() {
     // Counted on 6.18 (HZ 250): two and four tasks read cached files on one core. With five calls
     // per one or two microseconds, each task runs 3.9 ms before a switch.
     for tasks in [2u32, 4] {
@@ -140,7 +140,7 @@ fn who_has_a_core_keeps_it_from_call_to_call() {
 }
 
 #[test]
-fn who_wakes_up_takes_the_core_in_the_middle_of_a_piece() {
+fn waking_task_preempts_a_computation() {
     let mut m = machine(1);
     let all = [m.task("sleeper"), m.task("burner")];
     let (t0, mut asleep_at, mut late) = (m.now, m.now, Vec::new());
@@ -165,7 +165,7 @@ fn who_wakes_up_takes_the_core_in_the_middle_of_a_piece() {
 }
 
 #[test]
-fn a_directory_can_be_opened_and_synced_but_not_read_or_written() {
+fn directory_can_be_opened_and_synced_but_not_read_or_written() {
     let mut m = machine(1);
     let t = m.task("program");
     m.call(t, Call::Mkdir { path: "/d".into() }).expect("makes");

@@ -32,7 +32,7 @@ fn new_file(m: &mut Machine, t: TaskId, name: &str) -> Fd {
 }
 
 #[test]
-fn fsync_of_a_new_file_is_data_then_journal_then_record() {
+fn fsync_of_a_new_file_writes_data_then_journal_then_commit_record() {
     let mut m = Machine::new(free_cpu(Era::K3_4), Disk::hdd());
     let t = m.task("writer");
     let fd = new_file(&mut m, t, "/a");
@@ -96,7 +96,7 @@ fn fsync_of_a_new_file_is_data_then_journal_then_record() {
 }
 
 #[test]
-fn fdatasync_in_place_is_data_and_one_flush() {
+fn fdatasync_of_an_overwrite_is_data_and_one_flush() {
     let mut m = Machine::new(free_cpu(Era::K3_4), Disk::ssd());
     let t = m.task("wal");
     let fd = new_file(&mut m, t, "/wal");
@@ -151,7 +151,7 @@ fn fdatasync_in_place_is_data_and_one_flush() {
 }
 
 #[test]
-fn a_sequential_reader_asks_for_16_32_64_128_kib() {
+fn sequential_reader_requests_16_32_64_128_kib() {
     let mut m = Machine::new(free_cpu(Era::K3_4), Disk::hdd());
     let t = m.task("reader");
     let fd = new_file(&mut m, t, "/big");
@@ -202,7 +202,7 @@ fn a_sequential_reader_asks_for_16_32_64_128_kib() {
 }
 
 #[test]
-fn the_flusher_writes_after_half_a_minute_and_metadata_follow() {
+fn flusher_writes_data_after_30_s_and_metadata_later() {
     let mut m = Machine::new(free_cpu(Era::K3_4), Disk::hdd());
     let t = m.task("writer");
     for i in 0..4 {
@@ -249,7 +249,7 @@ fn the_flusher_writes_after_half_a_minute_and_metadata_follow() {
 }
 
 #[test]
-fn a_2_6_kernel_writes_blocks_one_by_one_without_marks() {
+fn kernel_2_6_writes_single_blocks_without_sync_flags() {
     let mut m = Machine::new(free_cpu(Era::K2_6_24), Disk::hdd());
     let t = m.task("writer");
     let fd = new_file(&mut m, t, "/a");

@@ -7,7 +7,7 @@ use seekwell_core::Era;
 /// The ratio is 1 at the setpoint, less than 1 above it, and 0 from the limit on. It is doubled
 /// when dirty memory is below half of the setpoint.
 #[test]
-fn a_device_far_below_its_share_is_fed_twice_as_fast() {
+fn throttle_doubles_the_rate_if_dirty_memory_is_far_below_the_setpoint() {
     for era in [Era::K3_4, Era::K4_0, Era::Mq6_18] {
         let m = Machine::new(free_cpu(era), Disk::hdd());
         let w = m.kernel.world();

@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_a_real_kernel() {
+    fn lines_of_a_real_kernel_are_parsed() {
         let e = event(
             "    jbd2/loop0-8-8735    [000] ..... 13940.901317: block_bio_queue: 7,0 FWFSM \
              3932304 + 8 [jbd2/loop0-8]",
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn names_may_hold_anything() {
+    fn process_names_may_contain_any_text() {
         for comm in ["a b", "a-b", "x] [001]", "k: 1.5: z", "-"] {
             let line =
                 format!("  {comm}-77 (  70) [003] 5.000100: block_bio_queue: 8,0 RA 8 + 8 [q]");
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn older_kernels_have_no_priority_and_maybe_no_flags() {
+    fn lines_of_older_kernels_without_priority_or_flags_are_parsed() {
         let e = event("  dd-5 [000] 10.5: block_rq_insert: 8,0 WS 4096 () 100 + 8 [dd]");
         assert_eq!(
             (e.action, e.sector, e.t_ns),
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_record_comes_from() {
+    fn lines_without_a_block_event_are_skipped() {
         for line in [
             "# tracer: nop",
             "",

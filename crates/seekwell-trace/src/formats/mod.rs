@@ -22,7 +22,7 @@ mod example_of_the_page;
 #[cfg(test)]
 mod tests {
     #[test]
-    fn the_page_quotes_its_example() {
+    fn page_quotes_the_example_format() {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
         let read = |path: &str| std::fs::read_to_string(root.join(path)).expect(path);
         let page = read("../../docs/add-a-trace-format.md");

@@ -41,7 +41,7 @@ fn phase(s: &Survey, name: &str) -> (f64, f64, f64, u64) {
 }
 
 #[test]
-fn a_bio_merged_while_plugged_waits_from_its_merge_on() {
+fn plugged_bio_waits_from_its_merge_on() {
     let s = text(
         "1 Q R 100 + 8 [a]
          2 G R 100 + 8 [a]
@@ -73,7 +73,7 @@ fn a_bio_merged_while_plugged_waits_from_its_merge_on() {
 }
 
 #[test]
-fn a_request_merged_into_another_counts_as_inserted() {
+fn merged_request_counts_as_inserted() {
     let s = text(
         "1 Q R 100 + 8 [a]
          2 G R 100 + 8 [a]
@@ -94,7 +94,7 @@ fn a_request_merged_into_another_counts_as_inserted() {
 }
 
 #[test]
-fn after_a_requeue_the_way_to_the_driver_counts_again() {
+fn requeued_request_counts_its_way_to_the_driver_again() {
     let s = text(
         "1000 Q R 30000 + 8 [a]
          1001 G R 30000 + 8 [a]
@@ -112,7 +112,7 @@ fn after_a_requeue_the_way_to_the_driver_counts_again() {
 }
 
 #[test]
-fn splits_and_parts_are_followed_to_their_last_sector() {
+fn split_requests_complete_with_their_last_sector() {
     let s = text(
         "0 Q R 100 + 64 [a]
          1 G R 100 + 64 [a]
@@ -130,7 +130,7 @@ fn splits_and_parts_are_followed_to_their_last_sector() {
 }
 
 #[test]
-fn of_two_at_one_place_the_older_goes_first() {
+fn older_of_two_requests_at_one_sector_is_matched_first() {
     let s = text(
         "1 Q R 100 + 8 [a]
          2 G R 100 + 8 [a]
@@ -150,7 +150,7 @@ fn of_two_at_one_place_the_older_goes_first() {
 }
 
 #[test]
-fn flushes_are_counted_beside_and_what_never_ends_is_told() {
+fn flushes_are_counted_separately_and_unfinished_requests_reported() {
     let s = text(
         "1 Q FWS 0 [a]
          2 D FN 0 [a]
@@ -168,7 +168,7 @@ fn flushes_are_counted_beside_and_what_never_ends_is_told() {
 }
 
 #[test]
-fn what_goes_to_the_driver_is_all_there_is_in_a_trace_without_q() {
+fn trace_without_queue_events_has_only_driver_times() {
     let bytes =
         b"  8,16 0 1 0.000001000 9 D R 100 + 8 [a]\n  8,16 0 2 0.000005000 0 C R 100 + 8 [0]\n";
     let issue = ReadOptions {
@@ -181,7 +181,7 @@ fn what_goes_to_the_driver_is_all_there_is_in_a_trace_without_q() {
 }
 
 #[test]
-fn records_tell_what_they_know() {
+fn phases_are_computed_from_the_known_times_of_a_record() {
     let csv = "t_ns,op,sector,sectors,pid,t_insert,t_issue,t_complete\n\
                0,R,0,8,5,1000,3000,9000\n2000,W,8,8,5,,4000,6000\n5000,R,100,8,6,,,\n";
     let s = survey_of(csv.as_bytes().to_vec(), &ReadOptions::default());
@@ -196,7 +196,7 @@ fn records_tell_what_they_know() {
 }
 
 #[test]
-fn a_window_and_a_process_are_picked_out() {
+fn window_and_process_filters_select_events() {
     let lines = "  8,16 0 1 0.000000000 1 Q R 0 + 8 [a]\n  8,16 0 1 0.000010000 1 Q R 8 + 8 [a]\n\
                  \x20 8,16 0 1 0.000020000 2 Q R 16 + 8 [b]\n  8,16 0 1 0.000030000 1 Q R 24 + 8 [a]\n";
     let window = ReadOptions {
@@ -214,7 +214,7 @@ fn a_window_and_a_process_are_picked_out() {
 }
 
 #[test]
-fn distances_are_btts() {
+fn seek_distances_equal_those_of_btt() {
     let mut s = SeekSum::default();
     for (sector, n) in [
         (1000, 8),
@@ -236,7 +236,7 @@ fn distances_are_btts() {
 }
 
 #[test]
-fn many_different_distances_are_rounded_and_bounded() {
+fn many_distinct_distances_are_rounded_and_bounded() {
     let (mut exact, mut few) = (SeekSum::default(), SeekSum::with_exact(100));
     let mut at: u64 = 1;
     for _ in 0..5000 {
@@ -255,7 +255,7 @@ fn many_different_distances_are_rounded_and_bounded() {
 }
 
 #[test]
-fn a_longer_trace_has_longer_steps_and_loses_nothing() {
+fn longer_trace_has_longer_steps_and_the_same_sums() {
     let mut c = CourseSum::default();
     for i in 0..10_000u64 {
         c.moved(i * 1_000_000, i % 2 == 0, 512);
@@ -278,7 +278,7 @@ fn a_longer_trace_has_longer_steps_and_loses_nothing() {
 }
 
 #[test]
-fn the_grid_grows_and_keeps_every_count() {
+fn grid_grows_and_keeps_every_count() {
     let mut h = HeatSum::default();
     // A single access in a corner must remain in a coarser grid.
     h.add(5, 3, true);

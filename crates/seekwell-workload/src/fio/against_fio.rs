@@ -24,7 +24,7 @@ fn calls(t: &Trial, names: &[&str]) -> Vec<(String, u64, u64)> {
 /// call. A sync comes before the next write, so no sync follows the last write. At the end, each
 /// file is synced.
 #[test]
-fn files_take_turns_and_a_sync_comes_before_the_next_call() {
+fn files_are_used_in_turn_and_a_sync_precedes_the_next_call() {
     let t = trial("[w]\nrw=write\nbs=4k\nsize=32k\nnrfiles=2\nfsync=2\nend_fsync=1\n");
     let seen: Vec<String> = calls(&t, &["write", "fsync"])
         .iter()
@@ -42,7 +42,7 @@ fn files_take_turns_and_a_sync_comes_before_the_next_call() {
 }
 
 #[test]
-fn service_types_choose_the_file() {
+fn file_service_type_selects_the_file() {
     let order = |more: &str| {
         let t = trial(&format!("[r]\nrw=read\nbs=4k\nsize=48k\nnrfiles=3\n{more}"));
         let all = calls(&t, &["read"]);
@@ -59,7 +59,7 @@ fn service_types_choose_the_file() {
 /// From the manual of fio: after a random pattern, `:N` means a new position after every N calls.
 /// After a sequential pattern, it is the number of bytes that are skipped after each call.
 #[test]
-fn runs_from_random_places_and_sequences_with_holes() {
+fn random_runs_and_sequences_with_gaps_follow_the_manual() {
     let places = |text: &str| -> Vec<u64> {
         let t = trial(text);
         calls(&t, &["read"]).iter().map(|c| c.2).collect()
@@ -85,7 +85,7 @@ fn runs_from_random_places_and_sequences_with_holes() {
 
 /// Observed with fio: reads and writes of a mixed job have separate positions in the file.
 #[test]
-fn reads_and_writes_of_a_mixed_job_have_their_own_places() {
+fn reads_and_writes_of_a_mixed_job_have_separate_positions() {
     let t = trial("[m]\nrw=rw\nbs=4k\nsize=256k\n");
     let all = calls(&t, &["read", "write"]);
     for name in ["read", "write"] {
@@ -102,7 +102,7 @@ fn reads_and_writes_of_a_mixed_job_have_their_own_places() {
 /// Observed with fio: files that are read are allocated, written and synced first. Files that are
 /// only written are allocated; with overwrite=1, they are also written first.
 #[test]
-fn files_are_laid_out_as_fio_does() {
+fn files_are_prepared_like_in_fio() {
     let before = |text: &str| {
         let t = trial(text);
         let main = t.world.log()[0].task;
@@ -128,7 +128,7 @@ fn files_are_laid_out_as_fio_does() {
 /// Observed with fio: 10 KiB in blocks of 4 KiB are two calls. Three files with filesize=8k are six
 /// calls.
 #[test]
-fn files_hold_whole_blocks() {
+fn files_contain_whole_blocks() {
     assert_eq!(trial("[w]\nrw=write\nsize=10k\n").ops("write"), 2);
     let t = trial("[w]\nrw=read\nfilesize=8k\nnrfiles=3\n");
     assert_eq!(t.ops("read"), 6);
@@ -150,7 +150,7 @@ fn files_hold_whole_blocks() {
 /// Observed with fio: with several lengths, every byte of the file is still transferred exactly
 /// once.
 #[test]
-fn lengths_that_differ_fill_the_file_without_overlap() {
+fn mixed_block_sizes_fill_the_file_without_overlap() {
     for (rw, more) in [
         ("write", "bsrange=4k-16k"),
         ("randwrite", "bsrange=4k-16k"),
@@ -189,7 +189,7 @@ fn lengths_that_differ_fill_the_file_without_overlap() {
 /// Observed with fio: each submission has one call unless a batch is set. Completions are collected
 /// one by one.
 #[test]
-fn calls_are_submitted_one_by_one_or_in_batches() {
+fn calls_are_submitted_singly_or_in_batches() {
     let sizes = |more: &str| {
         let text =
             format!("[r]\nrw=randread\nsize=256k\nioengine=libaio\niodepth=8\ndirect=1\n{more}");

@@ -400,7 +400,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spread_ranks_are_all_places() {
+    fn spread_ranks_are_a_permutation() {
         for n in [1, 2, 3, 5, 10, 2560, 4096, 99_991, 100_000] {
             let mut seen = vec![false; n as usize];
             for rank in 0..n {
@@ -414,7 +414,7 @@ mod tests {
     /// of blocks: the most frequently hit 5, 10, 20 and 50 % of the hit blocks get 57.1, 63.6, 71.4
     /// and 84.6 % of the hits.
     #[test]
-    fn pareto_hits_are_those_of_fio() {
+    fn pareto_hits_equal_those_of_fio() {
         let n = 262_144u64;
         let mut hits = vec![0u32; n as usize];
         for i in 0..n {

@@ -21,7 +21,7 @@ fn refused(text: &str) -> String {
 }
 
 #[test]
-fn a_sequential_write_with_an_fsync_at_the_end() {
+fn sequential_write_job_ends_with_an_fsync() {
     let t = trial("[w]\nrw=write\nbs=64k\nsize=1m\nend_fsync=1\n");
     let w = t.ranges("write", "job0");
     assert_eq!(w.len(), 16);
@@ -30,7 +30,7 @@ fn a_sequential_write_with_an_fsync_at_the_end() {
 }
 
 #[test]
-fn a_random_read_visits_every_block_once_unless_told_otherwise() {
+fn random_read_visits_every_block_once_by_default() {
     let t = trial("[r]\nrw=randread\nsize=1m\ndirect=1\n");
     let mut r: Vec<u64> = t.ranges("read", "job0").iter().map(|r| r.0).collect();
     assert!(r.windows(2).any(|w| w[1] < w[0]));
@@ -47,7 +47,7 @@ fn a_random_read_visits_every_block_once_unless_told_otherwise() {
 }
 
 #[test]
-fn depth_is_kept_and_clones_have_their_own_files() {
+fn queue_depth_is_kept_and_clones_have_their_own_files() {
     let text = "[global]\nioengine=libaio\niodepth=8\ndirect=1\nsize=1m\n\
                 [a]\nrw=randread\nnumjobs=2\n[b]\nstonewall\nrw=randwrite\nbs=8k\n";
     let t = trial(text);
@@ -64,7 +64,7 @@ fn depth_is_kept_and_clones_have_their_own_files() {
 }
 
 #[test]
-fn mixes_rates_thinking_and_syncs() {
+fn mix_rate_think_time_and_sync_options_work() {
     let t = trial("[m]\nrw=randrw\nrwmixread=75\nsize=4m\nfsync=10\n");
     let share = t.ops("read") as f64 / 1024.0;
     assert!((0.70..0.80).contains(&share), "{share}");
@@ -90,7 +90,7 @@ fn mixes_rates_thinking_and_syncs() {
 }
 
 #[test]
-fn time_and_ramp() {
+fn runtime_and_ramp_time_limit_the_measurement() {
     let t =
         trial("[m]\nrw=randread\nsize=1m\nruntime=1\ntime_based\nramp_time=500ms\nthinktime=1ms\n");
     // 1.5 s of calls of 1 ms each; the first 0.5 s does not count.
@@ -100,7 +100,7 @@ fn time_and_ramp() {
 }
 
 #[test]
-fn skewed_places_are_skewed() {
+fn random_distribution_options_skew_positions() {
     let hits = |d: &str| {
         let text = format!(
             "[m]\nrw=randread\nsize=4m\nnumber_ios=2000\nio_size=1g\nrandom_distribution={d}\n"
@@ -120,7 +120,7 @@ fn skewed_places_are_skewed() {
 }
 
 #[test]
-fn options_in_words_comments_and_variables() {
+fn comments_variables_and_flags_are_parsed() {
     let vars = |n: &str| (n == "SIZE").then(|| "2m".to_owned());
     let text = "; comment\n[global] # more\nsize=${SIZE}\ngroup_reporting\nverify=md5\n\
                 [one]\nrw=write ; words\nfilename=$jobname.dat\nprio=2\n";
@@ -134,7 +134,7 @@ fn options_in_words_comments_and_variables() {
 }
 
 #[test]
-fn what_is_wrong_is_named_with_its_line() {
+fn errors_are_reported_with_their_line() {
     for (text, words) in [
         (
             "[a]\nsize=1m\nfrobnicate=3\n",
@@ -232,7 +232,7 @@ fn what_is_wrong_is_named_with_its_line() {
 }
 
 #[test]
-fn a_raw_job_works_on_the_device_and_can_trim() {
+fn raw_job_accesses_the_device_and_can_trim() {
     let t = trial("[r]\nfilename=/dev/sdz\nrw=randread\nsize=1m\nnumber_ios=100\ndirect=1\n");
     assert_eq!(t.ops("read"), 100);
     assert_eq!(
@@ -262,7 +262,7 @@ fn a_raw_job_works_on_the_device_and_can_trim() {
 }
 
 #[test]
-fn rates_hold_for_each_direction_and_thinking_follows_every_block() {
+fn rates_apply_per_direction_and_think_time_per_block() {
     let t = trial("[m]\nrw=rw\nsize=64m\nrate_iops=200,100\nruntime=2\n");
     let (r, w) = (t.ops("read"), t.ops("write"));
     // One task makes both kinds of calls, so each kind waits for the other. Neither exceeds its
@@ -277,7 +277,7 @@ fn rates_hold_for_each_direction_and_thinking_follows_every_block() {
 }
 
 #[test]
-fn exitall_ends_the_others_and_sections_are_reported_each() {
+fn exitall_ends_other_jobs_and_each_section_is_reported() {
     let text = "[a]\nrw=read\nsize=4k\nexitall\n\
                 [b]\nrw=randrw\nsize=1m\ntime_based\nruntime=1h\n";
     let t = trial(text);
@@ -296,7 +296,7 @@ fn exitall_ends_the_others_and_sections_are_reported_each() {
 }
 
 #[test]
-fn a_section_is_judged_by_what_its_users_wait_for() {
+fn section_is_judged_by_the_metric_its_users_wait_for() {
     let judged = |text: &str| -> Vec<String> {
         let file = parse("x.fio", &format!("[global]\nsize=1m\n{text}"), &none).expect("fits");
         file.figures()
@@ -355,7 +355,7 @@ fn a_section_is_judged_by_what_its_users_wait_for() {
 }
 
 #[test]
-fn figures_of_a_section_are_its_own_and_come_before_those_of_all() {
+fn section_metrics_are_separate_and_precede_the_totals() {
     let text = "[global]\nsize=1m\ntime_based\nruntime=2\n\
                 [slow]\nrw=randread\nrate_iops=10\n\
                 [fast]\nrw=write\nfsync=16\nbs=64k\nrate_iops=100\n";
@@ -386,7 +386,7 @@ fn figures_of_a_section_are_its_own_and_come_before_those_of_all() {
 }
 
 #[test]
-fn zones_and_bells_have_their_shares() {
+fn zoned_and_normal_distributions_have_their_shares() {
     let reads = |d: &str| {
         let text = format!("[m]\nrw=randread\nsize=4m\nio_size=40m\nrandom_distribution={d}\n");
         trial(&text).ranges("read", "job0")
@@ -406,7 +406,7 @@ fn zones_and_bells_have_their_shares() {
 }
 
 #[test]
-fn hints_and_the_cgroup_reach_the_machine() {
+fn hints_and_cgroup_options_reach_the_machine() {
     let count = |more: &str| trial(&format!("[r]\nrw=read\nsize=8k\n{more}")).calls("fadvise");
     assert_eq!(count(""), 2);
     assert_eq!(count("fadvise_hint=none\n"), 1);
@@ -422,7 +422,7 @@ fn hints_and_the_cgroup_reach_the_machine() {
 }
 
 #[test]
-fn included_files_stand_in_their_place_and_errors_name_them() {
+fn included_files_are_expanded_in_place_and_named_in_errors() {
     struct Files;
     impl super::Outside for Files {
         fn variable(&self, _: &str) -> Option<String> {
@@ -456,7 +456,7 @@ fn included_files_stand_in_their_place_and_errors_name_them() {
 proptest::proptest! {
     /// Any text is either a valid job file or an error. Small valid job files run to their end.
     #[test]
-    fn any_text_parses_or_is_refused(text in "(\\[[a-z]{0,3}\\]?|(rw|bs|size|iodepth|ioengine|nrfiles|offset|bsrange|loops|fsync|prio|direct|thinktime|rate|junk)=?[a-z0-9:,.-]{0,6}|[ -~]{0,8})(\n(\\[[a-z]{1,3}\\]|(rw=(rand)?(read|write|rw|trim)|bs=[1-9][kKmM]?|bssplit=4k/50:8k|file_service_type=sequential|filename=/dev/x|size=[1-9]{1,2}[km]|iodepth=[0-9]|ioengine=libaio|nrfiles=[1-4]|offset=4k|fsync=[0-3]|direct=1))){0,9}") {
+    fn any_text_is_parsed_or_rejected(text in "(\\[[a-z]{0,3}\\]?|(rw|bs|size|iodepth|ioengine|nrfiles|offset|bsrange|loops|fsync|prio|direct|thinktime|rate|junk)=?[a-z0-9:,.-]{0,6}|[ -~]{0,8})(\n(\\[[a-z]{1,3}\\]|(rw=(rand)?(read|write|rw|trim)|bs=[1-9][kKmM]?|bssplit=4k/50:8k|file_service_type=sequential|filename=/dev/x|size=[1-9]{1,2}[km]|iodepth=[0-9]|ioengine=libaio|nrfiles=[1-4]|offset=4k|fsync=[0-3]|direct=1))){0,9}") {
         if let Ok(f) = parse("p.fio", &text, &none)
             && f.space() < 1 << 24
             && f.jobs.iter().all(|j| j.loops < 3)

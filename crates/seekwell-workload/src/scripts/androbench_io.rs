@@ -256,7 +256,7 @@ mod tests {
     use crate::testing::Trial;
 
     #[test]
-    fn four_phases() {
+    fn four_phases_are_run_and_reported() {
         let t = Trial::run("androbench-io", &[("size", "4m"), ("write_size", "2m")]);
         for (phase, n) in [
             ("sequential read", 16),
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_aligned_inside_their_size_and_random_where_they_should_be() {
+    fn calls_are_aligned_in_range_and_random_in_random_phases() {
         let given = [("size", "4m"), ("write_size", "2m"), ("calls", "300")];
         let t = Trial::run("androbench-io", &given);
         assert_eq!((t.ops("random read"), t.ops("random write")), (300, 300));
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_have_their_own_files_and_begin_phases_together() {
+    fn threads_have_own_files_and_start_phases_together() {
         let t = Trial::run(
             "androbench-io",
             &[("size", "1m"), ("write_size", "1m"), ("threads", "3")],
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_that_are_no_blocks_are_refused() {
+    fn sizes_that_are_not_whole_blocks_are_rejected() {
         for (k, v) in [
             ("size", "5000"),
             ("sequential", "64m"),

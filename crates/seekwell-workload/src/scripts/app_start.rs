@@ -257,7 +257,7 @@ mod tests {
     use crate::testing::Trial;
 
     #[test]
-    fn every_start_does_the_same_steps() {
+    fn every_start_makes_the_same_steps() {
         let given = [
             ("starts", "3"),
             ("pause", "10ms"),
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_start_faults_in_libraries_and_reads_small_files_whole() {
+    fn start_faults_in_libraries_and_reads_small_files_whole() {
         let given = [
             ("starts", "2"),
             ("readers", "0"),

@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn blogs_are_of_the_size_the_source_says() {
+    fn blog_sizes_match_the_source() {
         let t = writers("1");
         let blogs = t.metric();
         assert!(blogs > 60.0);
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn articles_then_pictures_from_the_highest_number_down() {
+    fn articles_precede_pictures_in_descending_numbers() {
         let t = writers("1");
         for blog in ["blog-0", "blog-1", "blog-7"] {
             let blog = format!("seekwell-blogbench/{blog}");
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_of_the_sizes_of_their_kind() {
+    fn file_sizes_match_their_kind() {
         let given = [("seconds", "1200ms"), ("readers", "0"), ("think", "500us")];
         let t = Trial::run("blogbench", &given);
         for (kind, lo, hi) in [
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn the_score_counts_what_is_done_when_the_time_is_up() {
+    fn score_counts_only_blogs_finished_in_time() {
         let t = writers("3");
         let begun = t.calls_on("mkdir", "blog-") as f64;
         assert_eq!(t.ops("write blog") as f64, begun, "all are finished");
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn numbered_files_are_named_as_if_formatted() {
+    fn numbered_file_names_equal_formatted_ones() {
         let mut file = super::Numbered::new("a/b/".to_owned());
         for n in [0, 1, 9, 10, 99, 100, 12_345, u64::MAX] {
             assert_eq!(file.name("x-", n, ".y"), format!("a/b/x-{n}.y"));
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn readers_find_what_creators_made() {
+    fn readers_find_the_created_files() {
         let t = Trial::run(
             "blogbench",
             &[("seconds", "1200ms"), ("readers", "10"), ("think", "1ms")],
@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn who_finds_no_blog_sleeps_a_second() {
+    fn reader_without_a_blog_sleeps_a_second() {
         // Directories of blogs that do not exist yet, because their numbers were assigned too
         // early.
         let given = [("seconds", "2500ms"), ("readers", "7")];
@@ -470,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn two_who_make_the_same_file_get_in_each_others_way() {
+    fn concurrent_creations_of_one_file_conflict() {
         let given = [
             ("seconds", "300ms"),
             ("writers", "1"),

@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn four_phases_and_every_file_is_read_and_removed() {
+    fn four_phases_run_and_every_file_is_read_and_removed() {
         let t = small(&[]);
         let metrics = t.world.measures().metrics();
         let names: Vec<&str> = metrics.iter().map(|m| &*m.name).collect();
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn trees_are_made_and_read_in_the_order_the_file_system_lists() {
+    fn trees_are_created_and_read_in_listing_order() {
         let t = small(&[("reads", "1"), ("objects", "0")]);
         let names = |call: &str, part: &str| -> Vec<String> {
             let calls = t.world.log().iter();
@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_come_all_over_the_tree() {
+    fn objects_are_created_in_random_directories() {
         let t = small(&[]);
         let log = t.world.log().iter();
         let opened = log.filter(|c| c.name == "open" && c.path.ends_with(".o"));
@@ -465,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn trees_are_compiled_read_and_removed_at_random() {
+    fn trees_are_compiled_read_and_removed_in_random_order() {
         let more = [
             ("trees", "6"),
             ("reads", "9"),
@@ -504,7 +504,7 @@ mod tests {
     }
 
     #[test]
-    fn syncs_are_between_the_phases_and_only_root_drops() {
+    fn syncs_separate_phases_and_caches_are_dropped_on_request() {
         let count = |more: &[(&'static str, &'static str)]| {
             let t = small(more);
             (t.calls("syncfs"), t.calls("drop_caches"))
@@ -517,7 +517,7 @@ mod tests {
     }
 
     #[test]
-    fn every_run_does_the_same_whatever_its_seed() {
+    fn calls_are_independent_of_the_seed() {
         let of = |seed| {
             let own = |p: &(&str, &str)| (p.0.to_owned(), p.1.to_owned());
             let given: Vec<_> = SMALL.iter().map(own).collect();

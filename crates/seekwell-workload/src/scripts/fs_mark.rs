@@ -205,7 +205,7 @@ mod tests {
     use crate::{Kind, Plan, workload};
 
     #[test]
-    fn calls_of_a_file() {
+    fn file_is_opened_written_synced_and_closed() {
         let t = Trial::run("fs-mark", &[("files", "10")]);
         assert_eq!(t.calls("open"), 10);
         assert_eq!(t.calls("write"), 640);
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_forty_bytes_and_a_mkdir_for_each() {
+    fn file_names_have_forty_bytes_and_mkdir_precedes_each_file() {
         let t = Trial::run("fs-mark", &[("files", "20"), ("size", "4k")]);
         let log = t.world.log();
         let opened = log.iter().filter(|c| c.name == "open");
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn published_options_of_the_four_profiles() {
+    fn profiles_have_the_published_options() {
         let of = |profile: &str| {
             let plan = Plan::new(&format!("fs-mark:profile={profile}"), &[]).expect("fits");
             let p = plan.params();
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn without_sync_nothing_is_synced_not_even_at_the_end() {
+    fn sync_none_makes_no_sync_call() {
         let t = Trial::run("fs-mark", &[("files", "5"), ("sync", "none")]);
         assert_eq!(
             t.calls("fsync") + t.calls("fdatasync") + t.calls("syncfs"),
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_of_each_worker_and_rates_add_up_in_tenths() {
+    fn files_are_per_worker_and_rates_are_summed_in_tenths() {
         let four = Trial::run(
             "fs-mark:profile=4-threads",
             &[("files", "5"), ("size", "16k"), ("think", "9ms")],
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_subdirectory_is_left_after_180_whole_seconds() {
+    fn subdirectory_changes_after_180_whole_seconds() {
         let slow = [("size", "4k"), ("think", "1s")];
         let of = |files| {
             let given: Vec<_> = [("files", files)].into_iter().chain(slow).collect();
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_parameters_need_more_space_than_there_is() {
+    fn space_of_the_largest_parameters_saturates() {
         let w = workload("fs-mark").expect("it is");
         let most = |name: &str| {
             let p = w.params.iter().find(|p| p.name == name).expect("it is");

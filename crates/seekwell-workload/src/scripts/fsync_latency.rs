@@ -122,7 +122,7 @@ mod tests {
     use crate::testing::Trial;
 
     #[test]
-    fn one_append_and_one_fsync_a_round() {
+    fn each_round_appends_once_and_syncs_once() {
         let given = [("seconds", "1s"), ("bulk", "64m"), ("think", "10ms")];
         let t = Trial::run("fsync-latency", &given);
         let rounds = t.calls_on("append", "log");
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn think_append_sync_in_this_order_and_writers_are_measured_for_their_time() {
+    fn rounds_think_append_and_sync_and_writers_are_measured_separately() {
         let given = [("seconds", "1s"), ("bulk", "64m"), ("think", "300ms")];
         let t = Trial::run("fsync-latency", &given);
         let mut calls = vec!["open"];

@@ -106,7 +106,7 @@ mod tests {
     use crate::testing::Trial;
 
     #[test]
-    fn front_to_back_until_the_time_is_up() {
+    fn device_is_read_front_to_back_until_the_time_is_up() {
         let t = Trial::run("hdparm", &[("seconds", "50ms"), ("settle", "0")]);
         let reads = t.ranges("read", "device");
         assert!(
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn three_seconds_after_a_sync_and_three_of_sleep() {
+    fn script_syncs_sleeps_three_seconds_and_reads_for_three() {
         let t = Trial::run("hdparm", &[]);
         let log = t.world.log();
         let names: Vec<&str> = log.iter().map(|c| c.name).collect();
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_the_device_ends_it() {
+    fn end_of_the_device_ends_the_run() {
         let t = Trial::with("hdparm", &[("settle", "0")], |w| w.device = 5 << 20);
         assert_eq!(t.outcome, Ok(()));
         assert_eq!(t.calls("read"), 2, "2 MiB each, nothing less");

@@ -197,7 +197,7 @@ mod tests {
     use crate::testing::Trial;
 
     #[test]
-    fn reads_are_spaced_by_thinking_and_writers_never_rest() {
+    fn reads_are_spaced_by_think_time_and_writers_never_pause() {
         let given = [("seconds", "1s"), ("size", "4m"), ("bulk", "64m")];
         let t = Trial::run("interactive", &given);
         // One read takes 50 ms of pause and 5 us.
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn mean_and_nearest_rank_of_what_the_reader_waited() {
+    fn metrics_are_mean_and_99th_percentile_of_read_latency() {
         // On the test machine, all reads take the same time.
         let t = Trial::run(
             "interactive:profile=alone",
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_are_uniform_in_a_cold_file_and_writers_take_two_files_in_turn() {
+    fn reads_are_uniform_in_a_cold_file_and_writers_alternate_files() {
         let given = [
             ("seconds", "2s"),
             ("size", "64k"),

@@ -169,7 +169,7 @@ mod tests {
     use seekwell_core::Errno;
 
     #[test]
-    fn records_front_to_back_and_the_flush_outside_the_clock() {
+    fn records_are_written_in_order_and_timed_with_or_without_flush() {
         let t = Trial::run("iozone", &[("size", "16m")]);
         assert_eq!(t.calls("write"), 2 * 256);
         assert_eq!(t.calls("read"), 0);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_is_created_closed_opened_and_synced_before_the_clock() {
+    fn file_is_created_reopened_and_synced_before_the_clock_starts() {
         let t = Trial::run("iozone", &[("size", "64k")]);
         let write = ["open", "close", "open", "fsync", "write", "fsync", "close"];
         let again = ["open", "fsync", "write", "fsync", "close"];
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn the_read_test_writes_twice_and_reads_twice() {
+    fn read_test_writes_twice_and_reads_twice() {
         let t = Trial::run("iozone:profile=read", &[("size", "16m")]);
         assert_eq!(t.calls("write"), 512);
         assert_eq!(t.ops("read"), 512);
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_records_only() {
+    fn only_whole_records_are_written() {
         let t = Trial::run("iozone", &[("size", "200k")]);
         assert_eq!(t.bytes_written(), 2 * (192 << 10));
         let e = crate::Plan::new("iozone:size=4k", &[]).expect_err("less than a record");
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_that_is_done_counts_when_the_next_one_fails() {
+    fn completed_pass_counts_if_the_next_one_fails() {
         let fault = |w: &mut crate::testing::World| {
             w.fault = Some(Fault {
                 call: "write",

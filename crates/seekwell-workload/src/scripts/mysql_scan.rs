@@ -314,7 +314,7 @@ mod tests {
     use crate::testing::Trial;
 
     #[test]
-    fn a_single_stream_reads_in_order() {
+    fn single_stream_reads_in_order() {
         let t = Trial::run("mysql-scan:profile=single", &[("size", "64m")]);
         let r = t.ranges("read", "p3");
         assert_eq!(r.len(), 512);
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn two_submitters_read_every_byte_once() {
+    fn two_threads_read_every_byte_once() {
         let t = Trial::run("mysql-scan:profile=two-threads", &[("size", "64m")]);
         assert_eq!(t.ops("extent read"), 63, "all but the first extent");
         assert_eq!(t.ops("page read"), 64, "the pages of the first");
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_are_visited_once_each_and_the_intruder_keeps_its_rate() {
+    fn pieces_are_visited_once_and_the_second_reader_keeps_its_rate() {
         let t = Trial::run("mysql-scan", &[("size", "1g"), ("cpu", "150us")]);
         let scan = t.ops("extent read");
         assert_eq!(scan, 1023);
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn the_intruder_reads_as_often_as_it_was_told_however_long_a_read_takes() {
+    fn second_reader_keeps_its_rate_for_any_read_latency() {
         for rate in ["22", "200"] {
             let given = [("size", "1g"), ("cpu", "150us"), ("intruder", rate)];
             let t = Trial::run("mysql-scan", &given);
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn an_intruder_that_thinks_reads_less_often_the_longer_it_waits() {
+    fn second_reader_with_think_time_slows_down_with_latency() {
         let given = [("size", "1g"), ("cpu", "150us"), ("intruder", "10000")];
         let rate = |more: &[(&str, &str)]| {
             let t = Trial::run("mysql-scan", &[&given[..], more].concat());
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn myisam_counts_in_calls_of_128_kib_and_innodb_in_pages_and_extents() {
+    fn myisam_reads_128_kib_calls_and_innodb_pages_and_extents() {
         let all = |t: &Trial, kind: &str| t.ops(kind);
         let t = Trial::run("mysql-scan", &[("size", "8m"), ("engine", "myisam")]);
         assert_eq!((all(&t, "read"), t.bytes_read() >= 8 << 20), (64, true));
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_that_cuts_extents_is_refused() {
+    fn piece_that_splits_extents_is_rejected() {
         let given = [("piece".to_owned(), "100k".to_owned())];
         let e = crate::Plan::new("mysql-scan", &given).expect_err("refused");
         assert!(e.to_string().contains("multiple of 1MiB"), "{e}");

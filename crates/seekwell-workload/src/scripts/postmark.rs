@@ -268,7 +268,7 @@ mod tests {
     use crate::testing::Trial;
 
     #[test]
-    fn counts_of_the_published_sample() {
+    fn counts_match_the_published_sample() {
         // The sample output of the profile has about 12 500 reads and appends, 13 000 creations,
         // and 4 GB in each direction. This test makes a tenth of it.
         let t = Trial::run("postmark", &[("transactions", "2500")]);
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_read_whole_in_calls_of_stdio() {
+    fn files_are_read_whole_in_stdio_sized_calls() {
         let given = [("files", "40"), ("transactions", "400"), ("high", "40k")];
         let t = Trial::run("postmark", &given);
         let mut len: std::collections::BTreeMap<&str, u64> = Default::default();
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn at_most_twice_the_first_number_of_files() {
+    fn number_of_files_never_exceeds_twice_the_initial_number() {
         let t = Trial::run("postmark", &[("files", "3"), ("transactions", "500")]);
         let (mut there, mut most) = (0i32, 0);
         for c in t.world.log() {
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn transactions_are_even_draws_of_two_and_two() {
+    fn transactions_draw_evenly_from_both_pairs_of_operations() {
         let t = Trial::run("postmark", &[("transactions", "2500"), ("high", "6k")]);
         let opened = t.calls("open") as u64;
         let (created, removed) = (t.ops("create"), t.calls("unlink") as u64);
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn syncs_are_extra_and_change_no_operation() {
+    fn sync_option_changes_no_other_operation() {
         let plain = Trial::run("postmark", &[("transactions", "300")]);
         let t = Trial::run("postmark", &[("transactions", "300"), ("sync", "100")]);
         assert_eq!((t.calls("syncfs"), t.ops("sync")), (4, 3), "one before");
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn every_run_does_the_same_and_whole_seconds_are_counted() {
+    fn runs_are_deterministic_and_time_is_in_whole_seconds() {
         let a = Trial::run("postmark", &[("transactions", "300")]);
         let b = Trial::run("postmark", &[("transactions", "300")]);
         assert_eq!(a.bytes_written(), b.bytes_written());

@@ -177,7 +177,7 @@ mod tests {
     use crate::testing::Trial;
 
     #[test]
-    fn aligned_and_inside() {
+    fn reads_are_aligned_and_inside_the_file() {
         for depth in ["1", "8"] {
             let given = [
                 ("size", "4m"),
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_that_direct_reads_cannot_do_are_refused() {
+    fn unaligned_blocks_are_rejected() {
         let given = [("block".to_owned(), "5000".to_owned())];
         let e = crate::Plan::new("random-read", &given).expect_err("refused");
         assert!(e.to_string().contains("multiple of 4096"), "{e}");

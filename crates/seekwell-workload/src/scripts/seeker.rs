@@ -125,7 +125,7 @@ mod tests {
     use crate::testing::Trial;
 
     #[test]
-    fn seeks_all_over_the_device() {
+    fn seeks_are_uniform_over_the_device() {
         let t = Trial::run("seeker", &[("seconds", "100ms")]);
         let reads = t.ranges("read", "device");
         assert!(reads.len() > 10_000);
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_minute_in_whole_seeks_and_hundredths_of_a_millisecond() {
+    fn seeker_runs_30_s_and_reports_whole_seeks_and_hundredths_of_a_ms() {
         let t = Trial::run("seeker", &[("think", "11ms")]);
         // Each read takes 11.001512 ms: 2726 reads in 30 s, and one read that ends too late.
         assert_eq!(t.calls("read"), 2727);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_add_up() {
+    fn rates_of_threads_add_up() {
         let one = Trial::run("seeker", &[("seconds", "10ms")]);
         let four = Trial::run("seeker", &[("seconds", "10ms"), ("threads", "4")]);
         assert!((four.metric() / one.metric() - 4.0).abs() < 0.02);

@@ -192,7 +192,7 @@ mod tests {
     use crate::testing::Trial;
 
     #[test]
-    fn streams_are_sequential_and_share_evenly_where_nothing_contends() {
+    fn streams_are_sequential_and_share_evenly_without_contention() {
         for kind in ["read", "write"] {
             let given = [("size", "4m"), ("seconds", "20ms"), ("kind", kind)];
             let t = Trial::run("streams", &given);
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_further_pass_finds_its_file_cold_and_only_readers_need_that() {
+    fn each_further_pass_drops_the_file_from_the_cache_only_for_reads() {
         for (kind, forgets) in [("read", true), ("write", false)] {
             let given = [("size", "1m"), ("seconds", "20ms"), ("kind", kind)];
             let t = Trial::run("streams", &given);
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_in_time_counts_over_that_time() {
+    fn completed_work_is_divided_by_the_run_time() {
         let given = [
             ("size", "1m"),
             ("seconds", "10ms"),
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_no_whole_number_of_blocks_fills_is_refused() {
+    fn file_size_must_be_a_multiple_of_the_block_size() {
         let given = [("block".to_owned(), "5000".to_owned())];
         assert!(crate::Plan::new("streams", &given).is_err());
     }

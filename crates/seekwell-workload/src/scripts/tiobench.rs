@@ -168,7 +168,7 @@ mod tests {
     use crate::testing::Trial;
 
     #[test]
-    fn calls_of_both_phases() {
+    fn both_phases_make_the_expected_calls() {
         let t = Trial::run("tiobench", &[("size", "1m"), ("random", "100")]);
         assert_eq!(t.calls("write"), 8 * (256 + 100));
         assert_eq!(t.ops("random write"), 800);
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_uniform_without_the_last_block() {
+    fn random_writes_are_uniform_excluding_the_last_block() {
         let t = Trial::run("tiobench", &[("size", "64k"), ("random", "4000")]);
         let log = t.world.log();
         let written = log.iter().filter(|c| c.name == "write");
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_is_of_the_random_writes_alone() {
+    fn rate_counts_only_the_random_writes() {
         // A call of 4096 bytes takes 5096 ns and a sync 100 us on the test machine, where threads
         // do not compete. The time includes open (1 us) and close, as in the original program.
         let t = Trial::run("tiobench", &[("size", "1m"), ("random", "100")]);
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn data_of_the_four_profiles() {
+    fn profiles_write_the_published_amounts() {
         for (profile, span_mib, random_mib) in [
             ("64mb-8", 512, 31.25),
             ("64mb-16", 1024, 62.5),
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_blocks_and_files_of_one_block() {
+    fn sizes_are_rounded_up_to_whole_blocks() {
         let t = Trial::run("tiobench", &[("size", "10k"), ("random", "3")]);
         assert_eq!(t.bytes_written(), 8 * (2 + 3) * 4096);
         let t = Trial::run("tiobench", &[("size", "4k"), ("random", "3")]);

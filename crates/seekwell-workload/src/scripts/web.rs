@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn one_worker_serves_one_at_a_time() {
+    fn one_worker_serves_one_request_at_a_time() {
         let t = Trial::run("web:profile=nginx", &[("requests", "1000")]);
         // CPU time, five calls, and the bytes of page and log line on the test machine. The last
         // digit is rounded.
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn the_client_is_one_thread_however_many_workers_there_are() {
+    fn client_is_one_thread_for_any_number_of_workers() {
         for connections in ["20", "100"] {
             let t = Trial::run(
                 "web",

@@ -109,7 +109,7 @@ mod tests {
     /// A small write costs four operations on RAID 5 and six on RAID 6. On arrays with the fewest
     /// members, reconstruction is cheaper. A full stripe needs no reads.
     #[test]
-    fn operations_of_a_write() {
+    fn write_plans_cost_the_expected_number_of_operations() {
         let small = |n, parity| Row {
             dirty: 1,
             full: 1,
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn ties_are_decided_by_choice() {
+    fn equal_plan_costs_are_decided_by_the_preferred_method() {
         let tie = Row {
             dirty: 1,
             full: 1,
@@ -180,7 +180,7 @@ mod tests {
     /// Checks for every state of a row that a plan does not read failed or cached pages, and that
     /// its reads are sufficient for its method.
     #[test]
-    fn plans_suffice() {
+    fn plans_read_only_valid_pages_and_enough_of_them() {
         for (n, p, q) in [(3, 4, 0), (5, 16, 0), (5, 1, 2), (6, 32, 1)] {
             let parity: Set = p | q;
             let all: Set = (1 << n) - 1;

@@ -127,7 +127,7 @@ mod tests {
 
     /// The copy of every built-in preset is a preset with the same values.
     #[test]
-    fn a_copy_has_the_values_and_no_sources_of_its_own() {
+    fn copied_preset_has_equal_values_and_no_sources() {
         let dir = tempfile::tempdir().expect("a directory");
         for e in catalogue() {
             let text = &new("mine", &e.name).files[0].1;
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_prints_its_beginning() {
+    fn page_quotes_the_start_of_a_new_device_file() {
         let text = &new("my-disk", LIKE).files[0].1;
         let page = of_tree("docs/add-a-device.md");
         let block = page.split("```toml\n").nth(1).expect("a preset");
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_stays_in_order() {
+    fn preset_is_inserted_in_the_sorted_list() {
         let entry = |name: &str, like: &str| added(&new(name, like).lists[0]);
         let lines = |name, like| {
             entry(name, like)
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn names_in_use_and_devices_with_options_are_refused() {
+    fn used_names_and_devices_with_options_are_rejected() {
         for (name, like, says) in [
             ("hitachi-7k500", LIKE, "already"),
             ("hts722010-100", LIKE, "already"),

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_the_example_that_the_tests_compile() {
+    fn format_template_equals_the_compiled_example() {
         let file = "crates/seekwell-trace/tests/add/requests.rs";
         assert_eq!(EXAMPLE, of_tree(file));
         assert_eq!(example("requests"), EXAMPLE);
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn every_list_gets_its_line() {
+    fn new_format_is_added_to_every_list() {
         let part = part("san-log").expect("a new name");
         let line = |before: &str, line: &str| vec![(before.to_owned(), line.to_owned())];
         let expected = [
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn names_in_use_are_refused() {
+    fn used_format_names_are_rejected() {
         for name in ["csv", "msr", "fio-iolog-v3"] {
             assert!(part(name).is_err(), "{name}");
         }

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn modules_stay_in_order() {
+    fn modules_are_inserted_in_sorted_order() {
         let lines = "//! Doc.\n\npub mod a;\npub mod b_c;\nmod e;\n";
         let with = |name: &str, text: &str| add_module("pub mod a;", name)(text);
         let expected = "//! Doc.\n\npub mod a;\npub mod b;\npub mod b_c;\nmod e;\n";
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_cannot_be_are_refused() {
+    fn invalid_names_are_rejected() {
         for bad in ["", "Cfq", "2fast", "a_b", "x-", "ä", "hdd:x", "taken"] {
             assert!(check("device", bad, |n| n == "taken").is_err(), "{bad}");
         }
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_write_leaves_everything_as_it_was() {
+    fn failed_write_restores_every_file() {
         let dir = tempfile::tempdir().expect("a directory");
         let (file, list) = (dir.path().join("new.rs"), dir.path().join("list.rs"));
         std::fs::write(&list, "old").expect("written");

@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_the_example_that_the_tests_compile_and_the_page_prints() {
+    fn scheduler_template_equals_the_compiled_example_and_its_cases_are_on_the_page() {
         assert_eq!(EXAMPLE, of_tree("crates/seekwell-sched/tests/add/sweep.rs"));
         assert_eq!(example("sweep").replace("begun from ", ""), EXAMPLE);
         let page = of_tree("docs/add-a-scheduler.md");
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_the_old_name_is_left_but_its_rules() {
+    fn renamed_template_does_not_contain_the_example_name() {
         let text = example("first-come-2");
         assert!(text.contains("name: \"first-come-2\"") && text.contains("struct FirstCome2 {"));
         let left: Vec<&str> = text.lines().filter(|l| l.contains("Sweep")).collect();
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_stay_in_order() {
+    fn scheduler_is_inserted_in_sorted_lists() {
         let part = part("first-come").expect("a new name");
         let line = |before: &str, line: &str| vec![(before.to_owned(), line.to_owned())];
         let expected = [
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn names_in_use_are_refused() {
+    fn used_scheduler_names_are_rejected() {
         for name in ["cfq", "cfq-3.4", "all", "blk-mq"] {
             assert!(part(name).is_err(), "{name}");
         }

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_the_example_that_the_tests_compile() {
+    fn workload_template_equals_the_compiled_example() {
         let example = of_tree("crates/seekwell-workload/tests/add/append_log.rs");
         assert_eq!(EXAMPLE, example);
         let text = &part("mail-queue").expect("a new name").files[0].1;
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn every_list_gets_its_line() {
+    fn new_workload_is_added_to_every_list() {
         let part = part("mail-queue").expect("a new name");
         let expected = [
             vec![
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn names_in_use_are_refused() {
+    fn used_workload_names_are_rejected() {
         for name in ["fs-mark", "random-read", "fio", "cmd"] {
             assert!(part(name).is_err(), "{name}");
         }

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn cells_and_ratios_are_filled_in() {
+fn placeholders_are_filled_with_cells_and_ratios() {
     let rows = [
         serde_json::json!(["noop", "2.0"]),
         serde_json::json!(["cfq", "5.0"]),
@@ -19,7 +19,7 @@ fn lines(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn dots_stand_for_lines_left_out_and_nothing_else() {
+fn ellipsis_matches_only_omitted_lines() {
     let all = lines("a 1\nb\nc\nd\ne");
     for good in [
         "a 1\nb\nc\nd\ne",
@@ -42,18 +42,18 @@ fn dots_stand_for_lines_left_out_and_nothing_else() {
 }
 
 #[test]
-fn a_new_output_keeps_the_dots() {
+fn updated_output_keeps_the_ellipses() {
     let shown = lines("Took 12.5 s\n...\n  noop  1.1\n  cfq   9.0\n  ...\nend 4");
     let all = lines("Took 9 s\nx\n  noop  2.25\n  sio   7.0\n  cfq   10.0\ny\nz\nend 77");
-    let new = anew(&shown, &all).expect("its places are found");
+    let new = updated_output(&shown, &all).expect("its places are found");
     let expected = "Took 9 s\n...\n  noop  2.25\n  sio   7.0\n  cfq   10.0\n  ...\nend 77";
     assert_eq!(new, lines(expected));
     assert_eq!(agrees(&new, &all), Ok(()));
-    assert_eq!(anew(&lines("...\nnowhere\n..."), &all), None);
+    assert_eq!(updated_output(&lines("...\nnowhere\n..."), &all), None);
 }
 
 #[test]
-fn commands_are_found_with_their_kind() {
+fn commands_are_extracted_with_their_block_kind() {
     let text = "```\n$ seekwell no\n```\n```console live\n$ sudo seekwell a \\\n    -b\nout\n$ x\n\
                 ```\n```console\n$ seekwell c\n```\n";
     let all = commands(text);

@@ -238,7 +238,7 @@ mod tests {
     use seekwell_core::rng::stream;
 
     #[test]
-    fn shuffled_is_a_permutation_without_pattern() {
+    fn shuffled_is_a_permutation_without_adjacent_runs() {
         for n in [1u64, 2, 3, 100, 1000, 4097] {
             let s = Shuffled::new(n, &mut stream(3, "t"));
             let mut all: Vec<u64> = (0..n).map(|i| s.at(i)).collect();

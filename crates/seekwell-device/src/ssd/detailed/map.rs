@@ -369,7 +369,7 @@ mod tests {
     proptest! {
         /// The places agree with two ordered maps, and the counts are right.
         #[test]
-        fn agrees_with_a_plain_model(steps in proptest::collection::vec(step(), 1..200)) {
+        fn page_map_agrees_with_plain_maps(steps in proptest::collection::vec(step(), 1..200)) {
             let mut map = Map::new(&small(), 6);
             let mut place: BTreeMap<u32, Place> = BTreeMap::new();
             let mut slot: BTreeMap<u32, u32> = BTreeMap::new();
@@ -420,7 +420,7 @@ mod tests {
 
     /// Makes a map where block i of unit 0 has i + 1 valid pages. The blocks are closed in the
     /// order 2, 0, 1, 3, 4.
-    fn five() -> Map {
+    fn five_closed_blocks() -> Map {
         let mut map = Map::new(&small(), 6);
         let mut lpn = 0;
         for b in [2u32, 0, 1, 3, 4] {
@@ -434,8 +434,8 @@ mod tests {
     }
 
     #[test]
-    fn each_rule_picks_its_block() {
-        let map = five();
+    fn each_cleaning_rule_selects_its_block() {
+        let map = five_closed_blocks();
         let mut rng = stream(1, "t");
         let mut pick = |rule| map.victim(0, rule, 0, &mut rng);
         assert_eq!(pick(Victim::Greedy), Some(0));
@@ -451,8 +451,8 @@ mod tests {
     }
 
     #[test]
-    fn valid_pages_are_taken_out_once() {
-        let mut map = five();
+    fn valid_pages_are_moved_once() {
+        let mut map = five_closed_blocks();
         map.forget(map.holder(4 * 8 + 1).unwrap());
         let (mut slots, mut taken) = (vec![9, 8, 7], vec![]);
         let end = map.take_out(
@@ -474,8 +474,8 @@ mod tests {
     }
 
     #[test]
-    fn a_block_taken_or_full_of_valid_pages_is_not_picked() {
-        let mut map = five();
+    fn taken_or_fully_valid_block_is_never_a_victim() {
+        let mut map = five_closed_blocks();
         let mut rng = stream(1, "t");
         map.take(0);
         assert_eq!(map.victim(0, Victim::Greedy, 0, &mut rng), Some(1));
@@ -488,8 +488,8 @@ mod tests {
     }
 
     #[test]
-    fn levelling_moves_the_block_erased_least() {
-        let mut map = five();
+    fn wear_levelling_selects_the_least_erased_block() {
+        let mut map = five_closed_blocks();
         let mut rng = stream(1, "t");
         for b in 0..4 {
             for _ in 0..3 {

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_match_as_fnmatch_has_it() {
+    fn patterns_match_like_fnmatch() {
         for (pattern, text, is) in [
             ("sd[a-z]", "sda", true),
             ("sd[a-z]", "sdaa", false),

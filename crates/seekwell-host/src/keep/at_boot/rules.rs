@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_read_as_udev_reads_them() {
+    fn udev_rule_lines_are_parsed_like_udev() {
         let text = "# a comment is not continued \\\n\
                     KERNEL==\"sd[a-z]\", \\\n  ATTR{queue/scheduler}=\"kyber\"\n\
                     \n\

@@ -226,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_that_writes_is_told_from_one_that_reads() {
+    fn commands_that_write_a_scheduler_are_distinguished_from_reads() {
         let said =
             |line: &str| written(line, "sda").map(|w| (w.truth, w.value.unwrap_or_default()));
         let yes = |v: &str| Some((Truth::Yes, v.to_owned()));

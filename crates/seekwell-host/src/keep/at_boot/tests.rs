@@ -41,7 +41,7 @@ fn rule(t: &MadeUp, path: &str, text: &str) {
 const ETC: &str = "etc/udev/rules.d";
 
 #[test]
-fn the_last_rule_in_the_order_of_names_wins() {
+fn last_udev_rule_by_name_wins() {
     let t = machine("boot-order");
     assert!(messages(&t).is_empty());
     rule(
@@ -81,7 +81,7 @@ fn the_last_rule_in_the_order_of_names_wins() {
 }
 
 #[test]
-fn conditions_are_decided_as_far_as_files_tell() {
+fn udev_conditions_are_decided_as_far_as_possible() {
     let t = machine("boot-conditions");
     let one = |conditions: &str| {
         let text = format!("{conditions}, ATTR{{queue/scheduler}}=\"bfq\"\n");
@@ -136,7 +136,7 @@ fn conditions_are_decided_as_far_as_files_tell() {
 }
 
 #[test]
-fn jumps_and_properties_are_followed() {
+fn udev_jumps_and_properties_are_followed() {
     let t = machine("boot-jumps");
     let jump = |condition: &str| {
         let text =
@@ -175,7 +175,7 @@ fn jumps_and_properties_are_followed() {
 }
 
 #[test]
-fn a_planned_rule_is_seen_in_its_place() {
+fn planned_rule_is_ordered_among_the_existing_ones() {
     let t = machine("boot-planned");
     rule(
         &t,
@@ -217,7 +217,7 @@ fn a_planned_rule_is_seen_in_its_place() {
 }
 
 #[test]
-fn the_active_profile_of_tuned_comes_after_the_rules() {
+fn active_tuned_profile_applies_after_udev_rules() {
     let t = machine("boot-tuned");
     rule(
         &t,
@@ -282,7 +282,7 @@ fn the_active_profile_of_tuned_comes_after_the_rules() {
 }
 
 #[test]
-fn services_that_are_started_are_looked_through() {
+fn enabled_services_are_searched_for_scheduler_writes() {
     let t = machine("boot-services");
     let unit = "usr/lib/systemd/system/io.service";
     t.put(unit, "[Service]\nType=oneshot\nExecStart=/bin/sh -c 'echo bfq > /sys/block/sda/queue/scheduler'\n");
@@ -326,7 +326,7 @@ fn services_that_are_started_are_looked_through() {
 }
 
 #[test]
-fn before_5_0_the_command_line_comes_first() {
+fn elevator_parameter_applies_first_before_kernel_5_0() {
     let t = machine("boot-elevator");
     t.put("proc/cmdline", "quiet elevator=bfq\n");
     assert!(messages(&t).is_empty());

@@ -192,7 +192,7 @@ mod tests {
         \tfield:__data_loc char[] cmd;\toffset:60;\tsize:4;\tsigned:0;\n";
 
     #[test]
-    fn a_description_is_read() {
+    fn tracepoint_description_is_parsed() {
         let l = Layout::parse("block_rq_issue", "1185\n", ISSUE).expect("known");
         assert_eq!((l.id, l.bytes, l.device), (1185, 64, (8, 4)));
         assert_eq!(
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_becomes_the_line_that_tracefs_prints() {
+    fn bpf_record_is_printed_like_tracefs() {
         let layout = Layout::parse("block_rq_issue", "1185", ISSUE).expect("known");
         let event = EVENTS
             .iter()

@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_without_its_completion_is_seen() {
+    fn request_without_completion_is_counted() {
         let at = |t: u32, what: &str, sector: u64| {
             format!("a-1 [000] ..... 1.{t:06}: block_rq_{what}: 7,0 R () {sector} + 8 [0]\n")
         };
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn kernels_that_count_are_known_by_their_numbers() {
+    fn kernels_that_count_skipped_programs_are_recognised() {
         for (release, does) in [
             ("6.18.44-fc-v669", true),
             ("6.7.0", true),

@@ -190,7 +190,7 @@ mod tests {
 
     /// Every jump leads to an instruction of the program, and the last instruction is the exit.
     #[test]
-    fn jumps_stay_inside() {
+    fn bpf_jumps_stay_inside_the_program() {
         for bytes in [54, 55, 56, 60, 64] {
             let all = program(&Wanted {
                 device: 7 << 20,

@@ -32,7 +32,7 @@ fn faults_of(design: Design) -> String {
 }
 
 #[test]
-fn words_become_cells_with_short_names() {
+fn words_are_expanded_to_cells_with_short_names() {
     let d = design(
         &["hdd:hitachi-7k200", "ssd:nvme-dc-2t"],
         "noop,mq-deadline,none",
@@ -61,7 +61,7 @@ fn words_become_cells_with_short_names() {
 /// The parts of runs are checked by combinations of factors. The result must be the same as if each
 /// complete run were checked.
 #[test]
-fn runs_are_as_checked_one_by_one() {
+fn expanded_runs_equal_individually_checked_ones() {
     let mut d = design(
         &["hdd:hitachi-7k200", "raid1:members=2,of=hdd:hitachi-7k500"],
         "cfq-3.4:slice_idle=0,bfq,mq-deadline:fifo_batch=1",
@@ -106,7 +106,7 @@ fn runs_are_as_checked_one_by_one() {
 }
 
 #[test]
-fn picks_choose_runs_and_one_that_picks_nothing_is_told() {
+fn picks_select_runs_and_an_empty_pick_is_reported() {
     let two = || {
         design(
             &["hdd:hitachi-7k200", "ssd:nvme-dc-2t"],
@@ -138,7 +138,7 @@ fn picks_choose_runs_and_one_that_picks_nothing_is_told() {
 }
 
 #[test]
-fn too_many_are_refused_with_the_arithmetic() {
+fn too_many_runs_are_rejected_with_the_product() {
     let mut d = design(&["hdd:hitachi-7k200"], "cfq", &["hdparm"]);
     d.devices = vec![d.devices[0].clone(); 1000];
     d.workloads = vec![d.workloads[0].clone(); 1000];
@@ -153,7 +153,7 @@ fn too_many_are_refused_with_the_arithmetic() {
 }
 
 #[test]
-fn everything_wrong_is_told_at_once() {
+fn all_faults_are_reported_together() {
     let mut d = design(
         &["hdd:hitachi-7k200"],
         "cfq,cfq:slice_idle=0",
@@ -184,7 +184,7 @@ fn everything_wrong_is_told_at_once() {
 /// A thousand cells of ten treatments share their parts in memory, because texts take most of the
 /// memory.
 #[test]
-fn a_thousand_cells_are_made() {
+fn a_thousand_cells_are_expanded_with_shared_parts() {
     let mut d = design(
         &["hdd:hitachi-7k200", "ssd:nvme-dc-2t"],
         "noop,deadline,cfq,none,mq-deadline,kyber,bfq,adios,zen,sio",

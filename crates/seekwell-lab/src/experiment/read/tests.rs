@@ -34,7 +34,7 @@ fn labels(e: &Experiment) -> Vec<&str> {
 }
 
 #[test]
-fn everything_a_file_can_say_is_read() {
+fn every_setting_of_an_experiment_file_is_read() {
     let e = read(
         r#"
         [experiment]
@@ -142,7 +142,7 @@ fn everything_a_file_can_say_is_read() {
 }
 
 #[test]
-fn a_file_may_be_short() {
+fn minimal_experiment_file_is_accepted() {
     let e = read(REST);
     assert_eq!(names(&e), ["hitachi-7k200 / hdparm"]);
     let e = read(
@@ -155,7 +155,7 @@ fn a_file_may_be_short() {
 }
 
 #[test]
-fn a_state_is_set_where_a_drive_has_one_and_asked_for_where_members_do() {
+fn drive_state_is_applied_to_drives_and_rejected_for_member_drives() {
     let of = |device: &str| {
         let text = format!(
             "[experiment]\nstate = 'used'\nschedulers = ['noop']\nworkloads = ['hdparm']\n\
@@ -195,7 +195,7 @@ fn a_state_is_set_where_a_drive_has_one_and_asked_for_where_members_do() {
 }
 
 #[test]
-fn faults_have_line_column_field_and_the_nearest_word() {
+fn faults_have_line_column_field_and_suggestion() {
     assert_faults(
         "[experiment]\nname = 'x'\nsede = 1\nmargin = 2\nstop = 'widht'\nbudget = 10\n\n\
          [[device]]\nuse = 'hdd:hitachi-7k20'\n\n\
@@ -281,7 +281,7 @@ fn faults_have_line_column_field_and_the_nearest_word() {
 }
 
 #[test]
-fn a_grid_without_end_is_refused_before_it_is_made() {
+fn too_large_parameter_grid_is_rejected_before_expansion() {
     let thousand: Vec<String> = (1..=1000).map(|n| n.to_string()).collect();
     let list = thousand.join(", ");
     assert_faults(
@@ -297,7 +297,7 @@ fn a_grid_without_end_is_refused_before_it_is_made() {
 }
 
 #[test]
-fn paths_begin_at_the_folder_of_the_file() {
+fn relative_paths_start_at_the_folder_of_the_file() {
     let dir = std::env::temp_dir().join(format!("seekwell-experiment-{}", std::process::id()));
     std::fs::create_dir_all(dir.join("presets")).expect("a folder");
     let disk = "kind = \"constant\"\nname = \"mine\"\nsummary = \"of a test\"\n[params]\n";
@@ -363,7 +363,7 @@ fn paths_begin_at_the_folder_of_the_file() {
 }
 
 #[test]
-fn what_runs_beside_is_part_of_a_run() {
+fn neighbour_workloads_are_part_of_the_run() {
     let e = read(&format!(
         "device = 'hdd:hitachi-7k200'\nscheduler = 'cfq'\n[[workload]]\nuse = 'fsync-latency'\n\
          beside = ['streams:streams=2', 'loop:fs-mark:files=20']\n{}",

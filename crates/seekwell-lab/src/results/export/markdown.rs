@@ -178,14 +178,14 @@ mod tests {
     }
 
     #[test]
-    fn a_name_can_be_searched_for() {
+    fn underscores_inside_a_name_are_not_escaped() {
         assert_eq!(escaped("usr_0 read_ahead_kb"), "usr_0 read_ahead_kb");
         // An underscore at the edge of a word would be markup.
         assert_eq!(escaped("_x_ a_ _"), "&#95;x&#95; a&#95; &#95;");
     }
 
     #[test]
-    fn names_stay_text() {
+    fn markdown_escapes_every_active_character() {
         let text = escaped("a|b <script> [x](y) *z* @me #1 \u{202e}q\n\u{7}");
         let allowed = text.replace("<span>", "").replace("</span>", "");
         assert!(!allowed.contains(['|', '<', '>', '*', '[', '\n']) || !allowed.contains("[x]"));

@@ -20,7 +20,7 @@ fn model() -> (Model, Instant) {
 }
 
 #[test]
-fn buckets_are_a_20th_a_10th_and_a_third_of_the_prediction_wide() {
+fn bucket_widths_are_a_20th_a_10th_and_a_third_of_the_prediction() {
     for (percent, want) in [
         (199, 39),
         (200, 40),
@@ -68,7 +68,7 @@ fn early_updates_need_1024_samples() {
 }
 
 #[test]
-fn old_samples_are_forgotten_by_a_quarter() {
+fn old_samples_are_reduced_by_a_quarter() {
     for (kib, left) in [((1 << 20) - 1, (1 << 20) - 1), (1 << 20, 3 << 18)] {
         let (mut m, now) = model();
         m.large_bytes = kib << 10;

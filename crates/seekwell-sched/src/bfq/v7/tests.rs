@@ -111,7 +111,7 @@ fn next(reason: Reason, b: u64, in_flight: bool) -> u64 {
 }
 
 #[test]
-fn the_reason_decides_about_the_next_budget() {
+fn expiry_reason_determines_the_next_budget() {
     // The minimum is 512 sectors, the maximum 16384.
     for (reason, b, in_flight, want) in [
         (Reason::TooIdle, 1000, true, 2000),
@@ -177,13 +177,13 @@ fn a_fast_queue_is_charged_its_whole_budget() {
 }
 
 #[test]
-fn a_timeout_pays_the_whole_budget_if_a_third_is_left() {
+fn timeout_is_charged_the_whole_budget_if_a_third_is_left() {
     let pays = |served| slot(10_000, served, 1500, Reason::Timeout).1;
     assert!(pays(1000) && !pays(1001));
 }
 
 #[test]
-fn a_queue_that_idled_away_four_fifths_of_its_budget_is_not_io_bound() {
+fn queue_that_idled_for_four_fifths_of_its_budget_is_not_io_bound() {
     for (served, bound) in [(200, false), (201, true)] {
         let (mut b, q) = in_service();
         let e = b.s.core.ent_mut(q);

@@ -21,7 +21,7 @@ fn sizes(reads: &[(u64, u64, u64)], before: u32) -> u32 {
 
 /// The device is slow if more than a tenth of the requests exceed the target in the device.
 #[test]
-fn the_ninetieth_percentile_in_the_device_decides_whether_it_is_slow() {
+fn device_is_slow_if_its_90th_percentile_exceeds_the_target() {
     // The total latencies are in bucket 0, so that a slow device quarters the pool.
     assert_eq!(sizes(&[(450, 1, 4), (50, 1, 5)], 256), 256);
     assert_eq!(sizes(&[(449, 1, 4), (51, 1, 5)], 256), 64);
@@ -31,7 +31,7 @@ fn the_ninetieth_percentile_in_the_device_decides_whether_it_is_slow() {
 }
 
 #[test]
-fn the_ninety_ninth_percentile_of_the_total_changes_the_size() {
+fn pool_size_follows_the_99th_percentile_of_total_latency() {
     // A good device: the pool grows only if the target is exceeded (bucket 4 and above).
     assert_eq!(sizes(&[(495, 4, 1), (5, 5, 1)], 40), 40);
     assert_eq!(sizes(&[(494, 4, 1), (6, 5, 1)], 40), 50);
@@ -63,7 +63,7 @@ fn async_requests_get_three_quarters_of_the_tags() {
 }
 
 #[test]
-fn the_timer_runs_100_ms_after_a_completion() {
+fn resize_timer_runs_100_ms_after_the_first_completion() {
     let (mut cx, mut k) = queue();
     for (at_ms, due_ms) in [(0, 100), (50, 100), (99, 100)] {
         let start = Instant::START + Nanos::from_ms(at_ms);

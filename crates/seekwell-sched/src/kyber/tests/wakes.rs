@@ -24,7 +24,7 @@ fn completions_until_woken(size: u32) -> u32 {
 }
 
 #[test]
-fn an_eighth_of_the_pool_but_1_to_8_tokens_wake_a_hardware_queue() {
+fn hardware_queue_is_woken_after_an_eighth_of_the_pool_but_1_to_8_tokens() {
     for (size, want) in [
         (1, 1),
         (7, 1),

@@ -29,7 +29,7 @@ fn a_read_expires_after_500_ms() {
 }
 
 #[test]
-fn only_writes_have_a_limit_of_tags() {
+fn only_writes_have_a_tag_limit() {
     let mut b = bench("6.12");
     let task = TaskId(1);
     let ioc = b.cx.iocs.create(task, IoPrio::be(4), CgroupId::ROOT);

@@ -34,7 +34,7 @@ fn think_time_is_a_mean_of_capped_times() {
 }
 
 #[test]
-fn the_task_pays_for_the_time_that_the_device_idled() {
+fn task_is_charged_for_the_idle_time_of_the_device() {
     for (think_us, paid_us) in [(1000, 1000), (4000, 4000), (9000, 4000)] {
         let mut b = no_newcomers();
         read(&mut b, 1, 1000, 500);
@@ -59,7 +59,7 @@ fn a_request_within_4096_sectors_of_the_last_end_is_near() {
 
 /// After 1, 2, 3 near requests the fraction is 64, 112, 148 of 256: half is reached by the third.
 #[test]
-fn the_disk_idles_for_a_task_with_half_of_its_requests_near() {
+fn disk_idles_for_a_task_with_half_of_its_requests_near() {
     for (reads, idles) in [(2, false), (3, false), (4, true)] {
         let mut b = no_newcomers();
         for i in 0..reads {
@@ -96,7 +96,7 @@ fn a_turn_on_a_disk_lasts_40_ms() {
 /// A buffered write waits while the window is full of writes and others read, but not longer than
 /// a second after their last request.
 #[test]
-fn readers_count_for_a_second() {
+fn readers_block_buffered_writes_for_a_second_after_their_last_request() {
     for (passed_ms, goes) in [(999, false), (1000, true)] {
         let mut b = no_newcomers();
         b.set("async_window_us", "0");
@@ -114,7 +114,7 @@ fn readers_count_for_a_second() {
 
 /// One buffered write goes before the turn of a task that was charged less.
 #[test]
-fn buffered_writes_expire_after_5_s_and_after_500_ms_without_any() {
+fn buffered_writes_expire_after_5_s_or_500_ms_after_the_last_write() {
     let first_is_write = |age_ms: u64, no_write_ms: u64| {
         let mut b = no_newcomers();
         b.set("fifo_expire_async", "600");
@@ -135,7 +135,7 @@ fn buffered_writes_expire_after_5_s_and_after_500_ms_without_any() {
 
 /// A small request of a new task counts as 32 KiB, a large one as its size.
 #[test]
-fn a_task_is_new_until_it_has_read_its_amount() {
+fn task_is_new_until_it_has_read_newcomer_kb() {
     for (kb, sectors, requests) in [(64, 8, 2), (65, 8, 3), (128, 128, 2), (64, 127, 2)] {
         let mut b = bench(true);
         b.set("newcomer_kb", &kb.to_string());
@@ -171,7 +171,7 @@ fn async_requests_get_three_quarters_of_the_tags() {
 
 /// A request that was in the device with others is charged from the completion before its own.
 #[test]
-fn device_time_counts_from_the_last_completion_or_the_issue() {
+fn device_time_is_charged_from_the_last_completion_or_the_issue() {
     let mut b = no_newcomers();
     b.insert(1, Op::Read, 1000);
     b.insert(1, Op::Read, 2000);

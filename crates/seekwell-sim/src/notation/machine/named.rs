@@ -98,7 +98,7 @@ mod tests {
     use seekwell_device::describe;
 
     #[test]
-    fn every_file_is_a_machine_with_sources_and_devices_that_are_there() {
+    fn every_machine_file_has_sources_and_existing_devices() {
         assert_eq!(machines().len(), FILES.len(), "a file cannot be read");
         for m in machines() {
             assert!(
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_comes_first_and_the_rest_changes_it() {
+    fn machine_name_comes_first_and_options_override_it() {
         let all = typed("moto-g-2014").expect("a machine").spec;
         assert_eq!((all.cores, all.cpu_permille), (Some(4), Some(250)));
         assert_eq!(

@@ -48,7 +48,7 @@ impl Trial {
         }
     }
     /// Starts an actor's next step.
-    fn goes_on(&mut self, a: Actor) {
+    fn start_next_step(&mut self, a: Actor) {
         let Some((ns, sleeps)) = self.programs[a as usize].front_mut() else {
             return;
         };
@@ -62,7 +62,7 @@ impl Trial {
         if at > self.rt.now {
             self.asleep.insert((at, a), ());
         } else {
-            self.goes_on(a);
+            self.start_next_step(a);
         }
     }
     /// Processes the next instant. Returns false if there is none.
@@ -88,14 +88,14 @@ impl Trial {
             let (since, ns) = self.asked[a as usize].take().expect("it asked");
             self.late.push((a, since, self.rt.now.since(since).0 - ns));
             self.had[a as usize] += ns;
-            self.goes_on(a);
+            self.start_next_step(a);
         }
         while let Some(((at, a), ())) = self.asleep.pop_first() {
             if at > self.rt.now {
                 self.asleep.insert((at, a), ());
                 break;
             }
-            self.goes_on(a);
+            self.start_next_step(a);
         }
         self.rt.settle();
         // No core is idle while an actor waits for one.
@@ -109,7 +109,7 @@ proptest! {
     /// Every actor gets the time that it requested. No core is idle while an actor waits. The total
     /// time is not longer than the cores need.
     #[test]
-    fn nobody_is_forgotten_and_no_core_idles(
+    fn every_task_gets_its_cpu_time_and_no_core_idles(
         cores in 1u16..5,
         programs in proptest::collection::vec(
             proptest::collection::vec((0u64..9_000_000, 0u64..9_000_000), 0..12), 1..12),
@@ -125,7 +125,7 @@ proptest! {
     /// Programs that only compute, in pieces of any size, have equal CPU times at every instant,
     /// within one slice.
     #[test]
-    fn who_only_computes_has_as_much_as_the_others(
+    fn compute_bound_tasks_get_equal_cpu_time(
         tasks in 2usize..7,
         pieces in proptest::collection::vec(1_000u64..3_000_000, 7),
     ) {
@@ -147,7 +147,7 @@ proptest! {
     /// An actor that sleeps most of the time never waits for actors that compute, for any size of
     /// their pieces.
     #[test]
-    fn who_wakes_up_far_behind_the_others_runs_at_once(
+    fn waking_task_with_little_cpu_time_runs_at_once(
         burners in 1usize..7,
         pieces in proptest::collection::vec(1_000u64..3_000_000, 7),
         sleeps in proptest::collection::vec(15_000_000u64..40_000_000, 20),

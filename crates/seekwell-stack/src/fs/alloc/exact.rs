@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_power_of_two_takes_the_first_of_the_smallest_buddies_that_hold_it() {
+    fn power_of_two_takes_the_first_of_the_smallest_fitting_buddies() {
         // The free run 5..8 contains the buddies 5 and 6..8. Each of the other runs is one buddy.
         let bits = free(64, &[(5, 3), (16, 16), (40, 8), (60, 4)]);
         assert_eq!(buddy(&bits, 1), Some(6));
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn another_length_takes_what_just_holds_it_else_the_shortest_of_a_few() {
+    fn other_length_takes_an_exact_chunk_or_the_shortest_of_a_few() {
         let bits = free(64, &[(0, 5), (8, 3), (16, 48)]);
         // The chunk 0..4 is one block too long. The chunk 8..11 has exactly three blocks.
         assert_eq!(chunk(&bits, 3, 10), Some(8));
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_far_behind_are_not_looked_at_once_one_is_long_enough() {
+    fn chunk_search_stops_after_a_limited_number_of_chunks() {
         let mut runs: Vec<(u32, u32)> = (0..12).map(|i| (i * 8, 4)).collect();
         runs.push((96, 3));
         assert_eq!(

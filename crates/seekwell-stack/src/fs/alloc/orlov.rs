@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_of_the_root_are_spread_where_there_is_room() {
+    fn directories_in_the_root_are_spread_over_flex_groups() {
         // A disk of 100 GB has 46 whole flex groups and one of 9 groups. The journal is in flex
         // group 23.
         let mut places = [0; 47];
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn first_fit_puts_them_behind_the_group_of_the_root_whatever_the_seed() {
+    fn first_placement_puts_root_directories_behind_the_root_group_for_any_seed() {
         for seed in 0..20 {
             let mut c = Config::new(Era::K3_4);
             (c.seed, c.first_placement) = (seed, true);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn others_stay_with_their_parents_until_a_quarter_is_used() {
+    fn subdirectories_stay_with_their_parent_until_a_quarter_is_used() {
         let mut a = alloc(1, 6 * 16);
         assert_eq!(a.inode_group(true, 37, false, "sub"), 37);
         // The flex group has 16 groups of 8192 inodes, of which a quarter is 32,768. The average

@@ -7,7 +7,7 @@ use seekwell_core::Era;
 proptest! {
     /// Compares the allocator with one that forgets before each search, on randomly filled groups.
     #[test]
-    fn what_is_remembered_changes_no_answer(
+    fn remembered_failed_searches_change_no_result(
         ops in proptest::collection::vec((any::<bool>(), 0u32..2 * GROUP, 1u32..80), 1..120),
     ) {
         let new = || Alloc::new(&Config::new(Era::K3_4), 2 * GROUP);

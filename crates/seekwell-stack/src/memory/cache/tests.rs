@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 proptest! {
     /// Checks that any sequence of operations agrees with a map from index to (dirty, writeback).
     #[test]
-    fn agrees_with_a_map(ops in proptest::collection::vec((0u8..6, 0u32..3000), 0..300)) {
+    fn page_cache_agrees_with_a_map(ops in proptest::collection::vec((0u8..6, 0u32..3000), 0..300)) {
         let (mut c, mut t) = (Cache::new(1 << 20), Tree::default());
         let mut model: BTreeMap<u32, (bool, bool)> = BTreeMap::new();
         for (op, raw) in ops {
@@ -49,7 +49,7 @@ impl Owner for One {
 proptest! {
     /// Checks readable runs and evicted pages against a model that keeps every mark with its page.
     #[test]
-    fn marks_are_those_of_a_plain_model(ops in proptest::collection::vec((0u8..6, 0u32..40, 0u32..20), 0..300)) {
+    fn page_marks_agree_with_a_plain_model(ops in proptest::collection::vec((0u8..6, 0u32..40, 0u32..20), 0..300)) {
         let mut c = Cache::new(1 << 20);
         let mut one = [One(Tree::default())];
         // The state of each page by index (uptodate, read-ahead mark, used), and the order of the

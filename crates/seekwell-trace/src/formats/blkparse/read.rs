@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn the_manuals_own_line() {
+    fn example_line_of_the_manual_is_parsed() {
         let e = event("  8,0    3        1     0.000000000   697  G   W 223490 + 8 [kjournald]");
         assert_eq!((e.device, e.cpu, e.t_ns, e.task), (8 << 20, 3, 0, 697));
         assert_eq!((e.action, e.op), (Action::GetRq, Op::Write));
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_record_comes_from() {
+    fn lines_without_a_block_event_are_skipped() {
         for line in [
             "  8,16   0        5     0.000000600  1234  P   N [fio]",
             "  8,16   0        8     0.000001200  1234  U   N [fio] 1",

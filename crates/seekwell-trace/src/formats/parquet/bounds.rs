@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_bytes_is_not_counted_through_beyond_what_writers_say() {
+    fn number_of_empty_list_elements_is_limited() {
         let most = file(&list(&[0xff, 0xff, 0xff, 0xff, 0x07]));
         let why = contents(&most).expect_err("too many");
         assert!(why.contains("2147483647 empty elements"), "{why}");
@@ -473,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_found_behind_values_of_every_kind_and_inside_of_others() {
+    fn empty_list_is_found_at_any_nesting() {
         let bad = [0xf1, 0xff, 0xff, 0xff, 0xff, 0x07];
         // True, a byte, i16, i32, i64, a double, text, a list of two bytes, a set of one i32, an
         // empty map, a map of one i32 to text, a structure with a list, and 16 bytes. The field
@@ -518,7 +518,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_of_the_format_with_another_type_is_refused() {
+    fn metadata_field_with_a_wrong_type_is_rejected() {
         // Version (field 1) as i32 and as text. Number of rows (field 3) as i64 and as a boolean,
         // after which the library would read a number.
         assert_eq!(contents(&file(&[0x15, 2, 0x26, 2, 0])), Ok(()));
@@ -541,7 +541,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_table_of_contents_is_left_to_the_library() {
+    fn malformed_metadata_is_left_to_the_library() {
         for other in [&[][..], &[0xfe, 0], &[0xf9], &[0xf8, 0xff, 1], &[0xfc; 200]] {
             assert_eq!(contents(&file(other)), Ok(()), "{other:x?}");
         }
@@ -549,7 +549,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_of_all_pages_are_looked_at() {
+    fn every_page_header_is_checked() {
         // Kind (field 1) is 0, unpacked size is 2, packed size is 2; two bytes of data follow.
         let page = [0x15, 0, 0x15, 4, 0x15, 4, 0, 0xaa, 0xbb];
         let bad = [

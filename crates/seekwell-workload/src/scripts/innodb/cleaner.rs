@@ -223,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_pace_follows_the_share_of_dirty_pages_and_the_age() {
+    fn flush_rate_follows_dirty_page_share_and_checkpoint_age() {
         let pace = Pace {
             io_capacity: 200.0,
             io_capacity_max: 2000.0,

@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_that_changes_while_it_is_written_stays_dirty_from_that_change_on() {
+    fn page_changed_during_its_write_stays_dirty_from_that_change_on() {
         let mut p = Pool::new(4, 8);
         assert!(p.change(1, 100) && p.change(1, 110) && p.change(2, 120));
         assert_eq!((p.oldest_change(), p.oldest(9)), (Some(100), vec![1, 2]));
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_to_go_is_clean_unused_and_not_being_written() {
+    fn evicted_page_is_clean_unused_and_not_being_written() {
         let mut p = Pool::new(3, 8);
         assert_eq!(p.get(0), Place::Here);
         assert!(p.change(1, 50));
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pool_as_large_as_the_tables_never_reads() {
+    fn pool_that_holds_all_tables_never_reads() {
         let mut p = Pool::new(100, 8);
         assert!(p.holds_all());
         assert!((0..8).all(|page| p.get(page) == Place::Here));

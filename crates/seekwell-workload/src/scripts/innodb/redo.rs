@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_of_512_bytes_and_a_fresh_piece_of_8_kib_whole() {
+    fn log_writes_are_512_byte_blocks_and_fresh_8_kib_pieces() {
         let mut r = Redo::new(Fd(0), HEADER + 16_384);
         r.insert(700);
         assert_eq!(r.next_write(r.end()), Some((HEADER, 8192, 8192)));

@@ -10,7 +10,7 @@ fn run(more: &[(&'static str, &'static str)]) -> Trial {
 }
 
 #[test]
-fn a_commit_alone_is_a_write_and_an_fsync_of_the_log_and_threads_share_them() {
+fn commit_writes_and_syncs_the_log_and_threads_share_syncs() {
     let one = run(&[("threads", "1"), ("innodb_buffer_pool_size", "16m")]);
     let flushes = one.ops("log sync");
     let commits = one.ops("commit");
@@ -27,7 +27,7 @@ fn a_commit_alone_is_a_write_and_an_fsync_of_the_log_and_threads_share_them() {
 }
 
 #[test]
-fn a_pool_as_large_as_the_tables_reads_nothing() {
+fn buffer_pool_that_holds_all_tables_reads_nothing() {
     let all = run(&[("innodb_buffer_pool_size", "16m")]);
     assert_eq!(
         (all.ops("page read"), all.calls_on("read", "table")),
@@ -43,7 +43,7 @@ fn a_pool_as_large_as_the_tables_reads_nothing() {
 }
 
 #[test]
-fn pages_go_to_the_doublewrite_buffer_first_and_twice_as_much_is_written() {
+fn doublewrite_buffer_is_written_first_and_doubles_the_writes() {
     let of = |doublewrite| {
         run(&[
             ("innodb_doublewrite", doublewrite),
@@ -61,7 +61,7 @@ fn pages_go_to_the_doublewrite_buffer_first_and_twice_as_much_is_written() {
 }
 
 #[test]
-fn commits_that_do_not_wait_are_synced_once_a_second() {
+fn asynchronous_commits_are_synced_once_a_second() {
     let of = |at| {
         run(&[
             ("innodb_flush_log_at_trx_commit", at),
@@ -81,7 +81,7 @@ fn commits_that_do_not_wait_are_synced_once_a_second() {
 }
 
 #[test]
-fn a_log_that_is_nearly_full_makes_transactions_wait_for_the_cleaner() {
+fn nearly_full_log_makes_transactions_wait_for_the_cleaner() {
     let given = [
         ("innodb_redo_log_capacity", "8m"),
         ("innodb_buffer_pool_size", "16m"),
@@ -99,7 +99,7 @@ fn a_log_that_is_nearly_full_makes_transactions_wait_for_the_cleaner() {
 }
 
 #[test]
-fn what_does_not_go_together_is_refused() {
+fn contradictory_parameters_are_rejected() {
     for (words, said) in [
         ("innodb_io_capacity=3000", "must not exceed"),
         ("reads=0,updates=0", "above 0"),

@@ -2,7 +2,7 @@ use crate::note::Mark;
 use crate::testing::{Call, Trial};
 
 #[test]
-fn every_commit_is_on_disk_and_clients_share_flushes() {
+fn every_commit_is_durable_and_clients_share_flushes() {
     let given = [("scale", "2"), ("transactions", "500"), ("segments", "1")];
     let one = Trial::run("pgbench", &[given[0], given[1], given[2], ("clients", "1")]);
     assert_eq!(one.ops("transaction"), 500);
@@ -25,7 +25,7 @@ fn every_commit_is_on_disk_and_clients_share_flushes() {
 }
 
 #[test]
-fn few_branches_make_clients_wait_for_each_other() {
+fn few_branches_cause_lock_waits_between_clients() {
     let given = |scale| [("scale", scale), ("transactions", "300"), ("clients", "16")];
     let hot = Trial::run("pgbench", &given("1"));
     let cold = Trial::run("pgbench", &given("50"));
@@ -38,7 +38,7 @@ fn few_branches_make_clients_wait_for_each_other() {
 }
 
 #[test]
-fn whole_pages_are_logged_once_between_checkpoints() {
+fn full_pages_are_logged_once_between_checkpoints() {
     let given = |fpw| {
         [
             ("scale", "1"),
@@ -65,7 +65,7 @@ fn whole_pages_are_logged_once_between_checkpoints() {
 }
 
 #[test]
-fn checkpoints_come_by_volume_and_sync_every_file() {
+fn checkpoints_follow_log_volume_and_sync_every_file() {
     let given = [
         ("scale", "4"),
         ("transactions", "6000"),
@@ -107,7 +107,7 @@ fn checkpoints_come_by_volume_and_sync_every_file() {
 }
 
 #[test]
-fn a_transaction_logs_its_records_and_every_page_once_whole() {
+fn transaction_logs_its_records_and_each_full_page_once() {
     let given = [
         ("scale", "1"),
         ("transactions", "1"),
@@ -128,7 +128,7 @@ fn a_transaction_logs_its_records_and_every_page_once_whole() {
 }
 
 #[test]
-fn read_only_writes_nothing_once_it_runs() {
+fn select_only_mode_writes_nothing() {
     let given = [("mode", "select"), ("scale", "8"), ("transactions", "1000")];
     let t = Trial::run("pgbench", &given);
     assert_eq!(t.calls("fdatasync"), 0);
@@ -158,7 +158,7 @@ fn small_buffers_make_backends_write() {
 }
 
 #[test]
-fn either_a_count_or_a_time() {
+fn transactions_and_seconds_exclude_each_other() {
     let given = [("seconds".to_owned(), "10s".to_owned())];
     let e = crate::Plan::new("pgbench", &given).expect_err("both");
     assert!(

@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_those_of_the_library() {
+    fn calls_equal_those_of_the_sqlite_library() {
         for (mode, kind, seen) in SEEN {
             let ours = counts(mode, kind);
             for (i, (a, b)) in ours.iter().zip(seen).enumerate() {
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn other_services_sync_three_times_at_their_mean_distance() {
+    fn other_services_sync_three_times_at_their_mean_interval() {
         let given = [
             ("transactions", "3000"),
             ("think", "10ms"),
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn one_update_call_by_call() {
+    fn update_transaction_makes_the_expected_calls() {
         let t = Trial::run(
             "sqlite",
             &[("kinds", "update"), ("transactions", "1"), ("think", "0")],
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn the_write_ahead_log_is_synced_once_a_transaction_and_copied_back_at_its_limit() {
+    fn write_ahead_log_is_synced_per_transaction_and_checkpointed_at_its_limit() {
         let given = [("journal", "wal"), ("think", "0")];
         let t = Trial::run("sqlite", &given);
         // The log is synced at each of 900 commits, after its header each time it starts again, and

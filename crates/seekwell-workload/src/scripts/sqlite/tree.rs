@@ -175,7 +175,7 @@ mod tests {
 
     /// The library's observed writes for 300 rows of 100 bytes with AUTOINCREMENT.
     #[test]
-    fn inserts_change_the_pages_the_library_changes() {
+    fn inserts_change_the_same_pages_as_the_library() {
         let mut t = Table::new(100, true);
         let all: Vec<Change> = (0..300).map(|_| t.insert()).collect();
         assert_eq!(all[0].pages, [1, 3, 4]);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn deletions_balance_leaves_when_the_library_does() {
+    fn deletions_balance_leaves_like_the_library() {
         let mut t = Table::new(100, true);
         for _ in 0..300 {
             t.insert();

@@ -143,7 +143,7 @@ proptest! {
     /// A comparison from a command line is stored as a file. Reading this file must give the same
     /// experiment.
     #[test]
-    fn what_is_written_is_read_as_the_same(design in designs()) {
+    fn written_experiment_is_read_back_unchanged(design in designs()) {
         let one = Experiment::from_specs(design).unwrap_or_else(|e| panic!("{e}"));
         let text = one.to_toml();
         let again = Experiment::from_toml(&text, Path::new("/nowhere"));
@@ -156,7 +156,7 @@ proptest! {
 
     /// Any text must give an experiment or faults.
     #[test]
-    fn any_text_is_read_or_refused(text in "[\\[\\]{}a-z\"'=:,.0-9 \n#]{0,120}") {
+    fn any_text_is_parsed_or_rejected_without_panic(text in "[\\[\\]{}a-z\"'=:,.0-9 \n#]{0,120}") {
         let _ = Experiment::from_toml(&text, Path::new("/nowhere"));
     }
 }

@@ -66,7 +66,7 @@ fn tags(queued: u64) -> Option<u32> {
 
 /// Of the 64 tags for async writes the weight gives a third, rounded: 21.
 #[test]
-fn a_queue_that_holds_its_share_of_the_tags_gets_one_more() {
+fn queue_above_its_share_of_the_tags_gets_one_more() {
     assert_eq!(tags(20), Some(64));
     assert_eq!(tags(21), Some(1));
 }

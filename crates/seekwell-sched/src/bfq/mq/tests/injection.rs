@@ -31,7 +31,7 @@ fn limit_after(took_ms: u64, limit: u32, most: u32, injected: bool, alone: bool)
 }
 
 #[test]
-fn a_delay_of_half_the_service_time_lowers_the_limit() {
+fn delay_of_half_the_service_time_lowers_the_injection_limit() {
     assert_eq!(limit_after(14, 2, 5, true, false), (3, 10));
     assert_eq!(limit_after(15, 2, 5, true, false), (1, 10));
     assert_eq!(limit_after(15, 0, 5, true, false), (0, 10));
@@ -41,7 +41,7 @@ fn a_delay_of_half_the_service_time_lowers_the_limit() {
 }
 
 #[test]
-fn a_request_without_injection_measures_the_service_time() {
+fn service_time_is_measured_without_injection() {
     assert_eq!(limit_after(14, 2, 5, false, true), (2, 14));
     assert_eq!(limit_after(14, 2, 5, false, false), (2, 10));
     assert_eq!(limit_after(14, 2, 5, true, true), (3, 10));
@@ -72,7 +72,7 @@ fn measured(ms: u64, in_driver: u32, served: bool, injected: bool) -> bool {
 }
 
 #[test]
-fn a_request_is_measured_10_ms_after_the_last_decrease() {
+fn requests_are_measured_from_10_ms_after_the_last_decrease_on() {
     assert!(!measured(9, 0, false, false) && measured(10, 0, false, false));
     assert!(!measured(10, 1, false, false), "the driver is busy");
     assert!(measured(10, 1, true, true), "with an injected request");
@@ -80,7 +80,7 @@ fn a_request_is_measured_10_ms_after_the_last_decrease() {
 }
 
 #[test]
-fn a_measurement_is_forgotten_after_a_second() {
+fn measured_service_time_expires_after_a_second() {
     for (ms, serv) in [(999, MS), (1000, 0)] {
         let (mut b, q, _) = in_service(true);
         let j = b.cx.jiffies();
@@ -92,7 +92,7 @@ fn a_measurement_is_forgotten_after_a_second() {
 }
 
 /// A bench with a queue that thinks for long, and another queue whose request completed last.
-fn woken() -> (Bench<Bfq>, QId, QId) {
+fn bench_with_two_queues() -> (Bench<Bfq>, QId, QId) {
     let (mut b, q, _) = in_service(true);
     let rq = b.insert(2, Op::Read, 9_000_000);
     let other = b.s.core.queue_of(rq).expect("its queue");
@@ -104,8 +104,8 @@ fn woken() -> (Bench<Bfq>, QId, QId) {
 }
 
 #[test]
-fn a_queue_wakes_another_if_it_completes_just_before_three_requests() {
-    let (mut b, q, other) = woken();
+fn queue_becomes_the_waker_after_three_completions_before_a_request() {
+    let (mut b, q, other) = bench_with_two_queues();
     for n in 1..=3 {
         assert_eq!(b.s.queue(q).own.waker, None, "{n}");
         b.s.first_of_process(&mut b.cx, q);
@@ -114,27 +114,27 @@ fn a_queue_wakes_another_if_it_completes_just_before_three_requests() {
 }
 
 #[test]
-fn a_completion_counts_for_4_ms_and_not_for_its_own_queue() {
+fn waker_completion_counts_for_4_ms_and_not_for_its_own_queue() {
     for (ns, want) in [(4 * MS - 1, 1), (4 * MS, 0)] {
-        let (mut b, q, _) = woken();
+        let (mut b, q, _) = bench_with_two_queues();
         b.pass_ns(ns);
         b.s.first_of_process(&mut b.cx, q);
         assert_eq!(b.s.queue(q).own.detections, want, "{ns}");
     }
-    let (mut b, q, _) = woken();
+    let (mut b, q, _) = bench_with_two_queues();
     b.s.last_completed = Some(q);
     b.s.first_of_process(&mut b.cx, q);
     assert_eq!(b.s.queue(q).own.detections, 0, "its own completion");
-    let (mut b, q, _) = woken();
+    let (mut b, q, _) = bench_with_two_queues();
     b.s.queue_mut(q).short_think = true;
     b.s.first_of_process(&mut b.cx, q);
     assert_eq!(b.s.queue(q).own.detections, 0, "a short think time");
 }
 
 #[test]
-fn detections_must_happen_within_128_idle_waits() {
+fn waker_detections_must_happen_within_128_idle_waits() {
     for (ns, want) in [(1024 * MS, 2), (1024 * MS + 1, 1)] {
-        let (mut b, q, _) = woken();
+        let (mut b, q, _) = bench_with_two_queues();
         b.s.first_of_process(&mut b.cx, q);
         b.pass_ns(ns);
         b.s.last_completion = b.cx.now().0;
@@ -162,7 +162,7 @@ fn injects(sectors: u32, in_driver: u32, limit: u32) -> bool {
 }
 
 #[test]
-fn the_limit_and_the_size_bound_injection() {
+fn injection_is_bounded_by_limit_and_request_size() {
     assert!(injects(8, 1, 2) && !injects(8, 2, 2));
     assert!(injects(63, 1, 2) && !injects(64, 1, 2));
     assert!(injects(64, 0, 2), "large, but the driver is empty");

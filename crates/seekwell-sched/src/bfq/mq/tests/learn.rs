@@ -82,7 +82,7 @@ fn rates_above_20_sectors_per_us_are_ignored() {
 }
 
 #[test]
-fn a_new_peak_rate_tunes_the_budget_unless_the_user_set_one() {
+fn new_peak_rate_tunes_the_budget_unless_the_user_set_a_budget() {
     let mut b = bench(true);
     dispatches(&mut b, 100, 2000, HUNDREDTH, 0);
     assert_eq!(b.s.core.tuned_budget, (11_219 * 1000 * 125) >> 16);
@@ -103,7 +103,7 @@ fn peak_after_pause(count: u64, gap_us: u64, pause_us: u64) -> u64 {
 }
 
 #[test]
-fn an_observation_needs_32_samples_and_300_ms_before_the_pause() {
+fn rate_observation_needs_32_samples_and_300_ms_before_the_pause() {
     assert!(peak_after_pause(32, 10_000, 100_001) > INITIAL);
     assert_eq!(peak_after_pause(32, 10_000, 100_000), INITIAL, "no pause");
     assert_eq!(peak_after_pause(31, 10_000, 100_001), INITIAL);
@@ -124,7 +124,7 @@ fn peak_after_late_completion(us: u64) -> u64 {
 }
 
 #[test]
-fn a_late_completion_ends_the_observation() {
+fn late_completion_ends_the_rate_observation() {
     // The largest recent request, 2000 sectors, in 2.048 s are 2^-10 sectors/us and not below it.
     assert_eq!(peak_after_late_completion(2_048_000), INITIAL);
     assert!(peak_after_late_completion(2_048_001) != INITIAL);

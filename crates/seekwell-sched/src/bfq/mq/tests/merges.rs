@@ -50,7 +50,7 @@ fn on_flash_a_process_joins_the_queue_created_in_the_last_180_ms() {
 /// Between 180 and 600 ms after the creation of a queue, a new queue is not compared with later
 /// ones.
 #[test]
-fn after_600_ms_another_queue_is_the_last_created() {
+fn after_600_ms_a_new_queue_counts_as_the_last_created() {
     for (ms, joins) in [(600, false), (601, true)] {
         let (mut b, _) = flash();
         b.pass_us(ms * 1000);

@@ -79,7 +79,7 @@ fn next(reason: Reason, b: u64, in_flight: bool, served: u64) -> u64 {
 }
 
 #[test]
-fn the_reason_decides_about_the_next_budget() {
+fn expiry_reason_determines_the_next_budget() {
     // The minimum is 512 sectors, the maximum 16384.
     for (reason, b, in_flight, served, want) in [
         (Reason::TooIdle, 1000, true, 8, 2000),
@@ -100,7 +100,7 @@ fn the_reason_decides_about_the_next_budget() {
 }
 
 #[test]
-fn the_tuned_maximum_bounds_budgets_from_the_eleventh_slot_on() {
+fn tuned_maximum_bounds_budgets_from_the_eleventh_slot_on() {
     for (assigned, user, want) in [(193, "0", 5000), (194, "0", 4000), (194, "4000", 5000)] {
         let (mut b, q, _) = in_service();
         b.set("max_budget", user);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn spans_are_those_of_the_kernel() {
+fn time_constants_equal_those_of_the_kernel() {
     let s = bench(true).s;
     let spans = &s.spans;
     assert_eq!([spans.wr_rt, spans.min_idle], [300, 2000]);
@@ -17,7 +17,7 @@ fn spans_are_those_of_the_kernel() {
 
 /// 14000 x 7 s on a rotating device, 33000 x 2.5 s on flash, at a peak rate of two thirds.
 #[test]
-fn a_new_process_is_raised_for_as_long_as_the_rate_says() {
+fn raising_period_of_a_new_process_follows_the_peak_rate() {
     for (rotational, ms) in [(true, 10_500), (false, 3750)] {
         let mut b = bench(rotational);
         assert_eq!(b.s.wr_duration_j(), ms);

@@ -3,7 +3,7 @@
 use super::*;
 
 /// A task whose last request completed `think_us` ago inserts a request, once per time.
-fn thinks(times_us: &[u64]) -> Vec<(u64, u64, bool)> {
+fn think_time_statistics(times_us: &[u64]) -> Vec<(u64, u64, bool)> {
     let mut b = bench(true);
     let mut seen = Vec::new();
     for (i, us) in times_us.iter().enumerate() {
@@ -37,12 +37,12 @@ fn the_mean_think_time_counts_from_the_third_sample_on() {
         (84, (third + 128) / 84, false),
         (105, (fourth + 128) / 105, true),
     ];
-    assert_eq!(thinks(&[0, 0, 0, 0]), want);
+    assert_eq!(think_time_statistics(&[0, 0, 0, 0]), want);
     // A time above 16 ms counts as 16 ms.
     let capped = (second + ms16 + 128) / 60;
-    assert_eq!(thinks(&[0, 16_000])[1].1, capped);
-    assert_eq!(thinks(&[0, 90_000])[1].1, capped);
-    assert!(thinks(&[0, 15_000])[1].1 < capped);
+    assert_eq!(think_time_statistics(&[0, 16_000])[1].1, capped);
+    assert_eq!(think_time_statistics(&[0, 90_000])[1].1, capped);
+    assert!(think_time_statistics(&[0, 15_000])[1].1 < capped);
 }
 
 /// The newest bit of the seek history of a queue whose last request ended at 1000000.

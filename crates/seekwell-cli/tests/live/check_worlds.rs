@@ -1,6 +1,6 @@
 //! `seekwell check-worlds`: agreement that holds on any machine, and clean-up.
 
-use crate::disk::{attached, have, mounted, run, turn, until, written};
+use crate::disk::{attached, missing_requirement, mounted, run, serialize_tests, until, written};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -22,7 +22,7 @@ fn command(args: &[&str]) -> Command {
 
 /// Why the test cannot run here.
 fn skip() -> Option<String> {
-    have(NEEDED).or_else(|| {
+    missing_requirement(NEEDED).or_else(|| {
         let there = Path::new("/sys/kernel/tracing").exists();
         (!there).then(|| "no tracefs".to_owned())
     })
@@ -53,7 +53,7 @@ impl Drop for Place {
 /// Rows with a limit that this run can judge (time-dependent ones only if the machine was not
 /// busy): those that differ, in words, and their total number. Throughput is left out, because it
 /// depends on the machine.
-fn counts(workload: &Value) -> (Vec<String>, usize) {
+fn judged_rows(workload: &Value) -> (Vec<String>, usize) {
     let rows = workload["verdict"]["rows"].as_array().expect("rows");
     let limited = rows
         .iter()
@@ -79,8 +79,8 @@ fn row<'a>(workload: &'a Value, name: &str, unit: &str) -> &'a Value {
 }
 
 #[test]
-fn both_worlds_ask_the_disk_for_the_same() {
-    let _turn = turn();
+fn simulated_and_real_workloads_send_the_same_requests() {
+    let _turn = serialize_tests();
     if let Some(skip) = skip() {
         println!("skipped: check-worlds: {skip}");
         return;
@@ -110,7 +110,7 @@ fn both_worlds_ask_the_disk_for_the_same() {
     assert_eq!(workloads.len(), 5);
     for workload in workloads {
         let name = &workload["verdict"]["workload"];
-        let (bad, limited) = counts(workload);
+        let (bad, limited) = judged_rows(workload);
         let rate = workload["verdict"]["rows"]
             .as_array()
             .and_then(|r| r.last());
@@ -135,8 +135,8 @@ fn both_worlds_ask_the_disk_for_the_same() {
 }
 
 #[test]
-fn on_a_disk_of_no_law_nothing_is_judged_and_no_event_is_lost() {
-    let _turn = turn();
+fn device_without_a_model_is_not_judged_and_no_event_is_lost() {
+    let _turn = serialize_tests();
     if let Some(skip) = skip() {
         println!("skipped: check-worlds --raw: {skip}");
         return;
@@ -171,7 +171,7 @@ fn wait_for(child: &mut Child, what: &str, there: impl Fn() -> bool) {
 }
 
 /// Checks for leftovers of a run: mounts, loop devices, tracing, files.
-fn gone(place: &Place, pid: u32) {
+fn assert_no_leftovers(place: &Place, pid: u32) {
     let own = place.0.join(format!("seekwell-worlds-{pid}"));
     assert!(!mounted(&own.join("mnt")) && !mounted(&own.join("fuse")));
     assert!(!attached(&place.0));
@@ -186,8 +186,8 @@ fn gone(place: &Place, pid: u32) {
 }
 
 #[test]
-fn a_signal_at_any_stage_leaves_nothing_behind() {
-    let _turn = turn();
+fn signal_at_any_stage_leaves_nothing_behind() {
+    let _turn = serialize_tests();
     if let Some(skip) = skip() {
         println!("skipped: signals to check-worlds: {skip}");
         return;
@@ -219,14 +219,14 @@ fn a_signal_at_any_stage_leaves_nothing_behind() {
         let number = if signal == "INT" { 2 } else { 15 };
         assert_eq!(status.code(), Some(128 + number), "{stage}: {err}");
         assert!(err.contains("0 of 1"), "{stage}: {err}");
-        gone(&place, pid);
+        assert_no_leftovers(&place, pid);
         println!("{stage}: nothing left after SIG{signal}");
     }
 }
 
 #[test]
-fn a_killed_run_is_cleaned_up_by_its_disk_and_the_next_one() {
-    let _turn = turn();
+fn killed_run_is_cleaned_up_by_its_server_and_the_next_run() {
+    let _turn = serialize_tests();
     if let Some(skip) = skip() {
         println!("skipped: killing check-worlds: {skip}");
         return;
@@ -254,5 +254,5 @@ fn a_killed_run_is_cleaned_up_by_its_disk_and_the_next_one() {
     let err = text(&out.stderr);
     assert_eq!(out.status.code(), Some(2), "{err}");
     assert!(err.contains("could not be compared"), "{err}");
-    gone(&place, pid);
+    assert_no_leftovers(&place, pid);
 }

@@ -12,7 +12,7 @@ fn project(name: &str) -> PathBuf {
 }
 
 /// The version text of the profile's compiler.
-fn of() -> String {
+fn profile_compiler() -> String {
     fs::read_to_string(project("pgo/compiler")).expect("it is there")
 }
 
@@ -39,8 +39,8 @@ fn flags(compiler: &str, env: &[(&str, &str)]) -> (Option<String>, String) {
 }
 
 #[test]
-fn builds_for_use_have_the_profile_behind_flags_of_ones_own() {
-    let (given, said) = flags(&of(), &[("RUSTFLAGS", " -Copt-level=2  -g ")]);
+fn release_build_flags_add_the_profile_after_user_flags() {
+    let (given, said) = flags(&profile_compiler(), &[("RUSTFLAGS", " -Copt-level=2  -g ")]);
     assert_eq!(said, "");
     let given = given.expect("flags");
     let each: Vec<&str> = given.split('\u{1f}').collect();
@@ -53,9 +53,12 @@ fn builds_for_use_have_the_profile_behind_flags_of_ones_own() {
         "an indexed profile of LLVM"
     );
     assert!(each.ends_with(&["--cfg", "seekwell_guided"]), "{each:?}");
-    let (given, _) = flags(&of(), &[]);
+    let (given, _) = flags(&profile_compiler(), &[]);
     assert!(given.expect("flags").starts_with("-Cprofile-use="));
-    let (given, _) = flags(&of(), &[("CARGO_ENCODED_RUSTFLAGS", "-Copt-level=2")]);
+    let (given, _) = flags(
+        &profile_compiler(),
+        &[("CARGO_ENCODED_RUSTFLAGS", "-Copt-level=2")],
+    );
     assert!(
         given
             .expect("flags")
@@ -64,25 +67,25 @@ fn builds_for_use_have_the_profile_behind_flags_of_ones_own() {
 }
 
 #[test]
-fn another_compiler_builds_without_and_says_so() {
+fn build_with_another_compiler_omits_the_profile_and_reports_it() {
     let (given, said) = flags("rustc 1.200.0\n", &[]);
     assert_eq!(given, None);
-    let of = of();
+    let of = profile_compiler();
     assert!(said.contains(of.lines().next().expect("a line")), "{said}");
     assert!(said.contains("rustc 1.200.0"), "{said}");
 }
 
 #[test]
-fn who_wants_a_plain_build_gets_one() {
-    let plain = flags(&of(), &[("SEEKWELL_PLAIN", "1")]);
+fn plain_build_omits_the_profile() {
+    let plain = flags(&profile_compiler(), &[("SEEKWELL_PLAIN", "1")]);
     assert_eq!(plain, (None, String::new()));
 }
 
 /// A newer compiler needs a newer profile: `make profile`.
 #[test]
-fn the_profile_is_of_the_compiler_that_is_pinned() {
+fn profile_belongs_to_the_pinned_compiler() {
     let pinned = fs::read_to_string(project("rust-toolchain.toml")).expect("it is there");
-    let of = of();
+    let of = profile_compiler();
     let release = of.lines().find_map(|l| l.strip_prefix("release: "));
     let channel = format!("channel = \"{}\"", release.expect("a release"));
     assert!(pinned.contains(&channel), "{channel}");

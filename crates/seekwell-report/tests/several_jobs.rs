@@ -130,7 +130,7 @@ fn groups(r: &Results) -> BTreeMap<String, Vec<f64>> {
 }
 
 /// What the verdict hides if it says that nothing differs, or that its choice has no cost.
-fn concealed(told: &Advice, groups: &BTreeMap<String, Vec<f64>>) -> Option<String> {
+fn hidden_difference(told: &Advice, groups: &BTreeMap<String, Vec<f64>>) -> Option<String> {
     let margin = 1.02;
     let chosen = told.scheduler.as_deref()?;
     let chosen = SCHEDULERS.iter().position(|s| *s == chosen)?;
@@ -161,7 +161,7 @@ fn verdict(r: &Results) -> Advice {
 }
 
 #[test]
-fn a_verdict_on_two_jobs_conceals_no_difference_of_either() {
+fn verdict_on_two_jobs_hides_no_difference_of_either_job() {
     let mut draw = Draw(7);
     let (mut told, mut pooled) = (BTreeMap::<String, usize>::new(), 0);
     for i in 0..FILES {
@@ -175,14 +175,14 @@ fn a_verdict_on_two_jobs_conceals_no_difference_of_either() {
         let groups = groups(&results);
         assert!(groups.len() >= 4, "{text}: {groups:?}");
         let advice = verdict(&results);
-        if let Some(what) = concealed(&advice, &groups) {
+        if let Some(what) = hidden_difference(&advice, &groups) {
             panic!("{device}\n{text}\n{what}");
         }
         *told.entry(advice.headline).or_default() += 1;
         results
             .judged_by(&["IOPS".to_owned()])
             .expect("given by every run");
-        pooled += usize::from(concealed(&verdict(&results), &groups).is_some());
+        pooled += usize::from(hidden_difference(&verdict(&results), &groups).is_some());
     }
     println!("verdicts: {told:?}; a pooled verdict conceals a difference in {pooled} of {FILES}");
     assert!(pooled > FILES / 20, "{pooled}");

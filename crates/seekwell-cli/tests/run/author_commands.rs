@@ -19,7 +19,7 @@ fn tree(name: &str) -> PathBuf {
 }
 
 #[test]
-fn a_scheduler_is_begun_once_and_nothing_is_written_over() {
+fn new_scheduler_creates_its_files_once_and_overwrites_nothing() {
     let dir = tree("begun");
     let at = dir.to_str().expect("UTF-8");
     let said = good(&["new", "scheduler", "first-come", "--tree", at]);
@@ -40,7 +40,7 @@ fn a_scheduler_is_begun_once_and_nothing_is_written_over() {
 }
 
 #[test]
-fn where_no_tree_is_or_the_name_is_taken_nothing_is_written() {
+fn new_scheduler_writes_nothing_without_a_tree_or_for_a_used_name() {
     let dir = tree("not-begun");
     let at = dir.to_str().expect("UTF-8");
     for (name, tree, said) in [
@@ -57,7 +57,7 @@ fn where_no_tree_is_or_the_name_is_taken_nothing_is_written() {
 }
 
 #[test]
-fn commands_of_the_package_say_how_to_get_it() {
+fn python_commands_print_how_to_install_the_package() {
     for command in ["tune", "sweep"] {
         for python in ["/nowhere/python", "/bin/false"] {
             let out = Command::new(env!("CARGO_BIN_EXE_seekwell"))
@@ -73,7 +73,7 @@ fn commands_of_the_package_say_how_to_get_it() {
 }
 
 #[test]
-fn a_name_that_nobody_has_is_met_with_nobody() {
+fn arena_rejects_unknown_scheduler_or_trace() {
     let r = seekwell(&["arena", "mq-dedline"]);
     assert_eq!((r.code, &*r.out), (2, ""));
     assert!(r.err.contains("`mq-deadline`"), "{}", r.err);
@@ -85,7 +85,7 @@ fn a_name_that_nobody_has_is_met_with_nobody() {
 /// The page of an arena: marks for all schedulers, nothing external; the same figures as on the
 /// screen.
 #[test]
-fn an_arena_has_a_page() {
+fn arena_page_shows_every_scheduler_and_the_printed_figures() {
     let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("arena.html");
     let ground = [
         "--device",

@@ -15,7 +15,7 @@ fn finished(at: &Path, order: &[RunKey], cells: usize, blocks: u32) {
 }
 
 #[test]
-fn what_goes_in_comes_out() {
+fn stored_runs_are_read_back() {
     let dir = tempfile::tempdir().expect("a directory");
     let at = dir.path().join("deep/er/r");
     let all = keys(3, 6);
@@ -77,7 +77,7 @@ fn imports_are_stored_without_records() {
 }
 
 #[test]
-fn two_do_not_work_on_one_folder() {
+fn folder_is_locked_against_a_second_writer() {
     let dir = tempfile::tempdir().expect("a directory");
     let at = dir.path().join("r");
     let mut first = Folder::create(&at, &experiment(1)).expect("made");
@@ -96,7 +96,7 @@ fn two_do_not_work_on_one_folder() {
 }
 
 #[test]
-fn only_the_same_experiment_goes_on() {
+fn only_the_same_experiment_can_resume_a_folder() {
     let dir = tempfile::tempdir().expect("a directory");
     let at = dir.path().join("r");
     drop(Folder::create(&at, &experiment(2)).expect("made"));
@@ -127,7 +127,7 @@ fn only_the_same_experiment_goes_on() {
 }
 
 #[test]
-fn rows_are_those_of_the_records() {
+fn stored_rows_equal_the_records() {
     use seekwell_lab::results::{Layer, SeriesRow, operations, records, series};
     let dir = tempfile::tempdir().expect("a directory");
     let at = dir.path().join("r");
@@ -203,7 +203,7 @@ proptest! {
     /// Any order of runs, and any number of interruptions at any byte of the journal, give the same
     /// files.
     #[test]
-    fn order_and_kills_leave_no_trace(
+    fn run_order_and_kills_do_not_change_the_files(
         order in Just(keys(2, 5)).prop_shuffle(),
         kills in proptest::collection::vec((0.0f64..1.0, 1usize..8), 1..5),
     ) {

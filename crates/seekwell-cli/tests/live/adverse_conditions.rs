@@ -1,15 +1,15 @@
 //! Adverse conditions: no space for a record, a read-only /sys, two commands at the same time.
 
-use crate::disk::{have, turn};
+use crate::disk::{missing_requirement, serialize_tests};
 use crate::host::{Mount, until};
-use crate::rig::{Ran, Rig, ended, pid, ran};
+use crate::rig::{Ran, Rig, pid, ran, wait_for_end};
 use rustix::process::{Signal, kill_process};
 use std::fs;
 use std::process::Command;
 
 /// A script in a separate mount namespace; `None`, with the reason, if that is not possible.
-fn apart(rig: &Rig, script: &str) -> Option<Ran> {
-    if let Some(why) = have(&["unshare", "mount"]) {
+fn run_in_mount_namespace(rig: &Rig, script: &str) -> Option<Ran> {
+    if let Some(why) = missing_requirement(&["unshare", "mount"]) {
         println!("skipped: in a namespace of its own: {why}");
         return None;
     }
@@ -29,7 +29,7 @@ fn apart(rig: &Rig, script: &str) -> Option<Ran> {
 
 /// Without a record nothing is changed.
 #[test]
-fn without_room_for_a_record_nothing_is_switched() {
+fn without_space_for_a_record_nothing_is_switched() {
     let Some(rig) = Rig::new("a full disk for records") else {
         return;
     };
@@ -44,7 +44,7 @@ fn without_room_for_a_record_nothing_is_switched() {
              {seekwell} switch {name} bfq; echo code $?\n\
              cat /sys/block/{name}/queue/scheduler\n"
         );
-        let Some(r) = apart(&rig, &script) else {
+        let Some(r) = run_in_mount_namespace(&rig, &script) else {
             return;
         };
         assert!(
@@ -63,7 +63,7 @@ fn without_room_for_a_record_nothing_is_switched() {
 }
 
 #[test]
-fn a_sys_that_cannot_be_written_is_told() {
+fn read_only_sys_is_reported() {
     let Some(m) = Mount::new("a read-only /sys") else {
         return;
     };
@@ -77,7 +77,7 @@ fn a_sys_that_cannot_be_written_is_told() {
         m.rig.dir.display(),
         at.display()
     );
-    let Some(r) = apart(&m.rig, &script) else {
+    let Some(r) = run_in_mount_namespace(&m.rig, &script) else {
         return;
     };
     assert!(
@@ -98,9 +98,9 @@ fn a_sys_that_cannot_be_written_is_told() {
 /// An experiment holds its device: no other command can switch it, and no second experiment can
 /// start. A note that cannot be written does not prevent the experiment.
 #[test]
-fn an_experiment_and_others_on_one_device_refuse_each_other() {
+fn experiment_and_other_commands_on_one_device_exclude_each_other() {
     // Leftovers of another test's killed run would be reported too.
-    let _turn = turn();
+    let _turn = serialize_tests();
     let Some(m) = Mount::new("two at once") else {
         return;
     };
@@ -136,7 +136,7 @@ fn an_experiment_and_others_on_one_device_refuse_each_other() {
     );
     until("a run was made", || m.results().join("journal").exists());
     let _ = kill_process(pid(&child), Signal::TERM);
-    let r = ended(child);
+    let r = wait_for_end(child);
     assert_eq!(r.code, Some(143), "{}", r.err);
     assert!(r.err.contains("cannot write the note for"), "{}", r.err);
     m.is_as_before();

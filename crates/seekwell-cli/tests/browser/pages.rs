@@ -159,7 +159,7 @@ pub fn page_from(name: &str, results: &Results) -> PathBuf {
 
 /// A real experiment and its folder: short runs on a disk and a drive, with series, percentiles and
 /// a replay. Made once.
-pub fn real() -> &'static (PathBuf, PathBuf) {
+pub fn real_experiment() -> &'static (PathBuf, PathBuf) {
     static MADE: OnceLock<(PathBuf, PathBuf)> = OnceLock::new();
     MADE.get_or_init(|| {
         let dir = dir("real");
@@ -181,7 +181,7 @@ pub fn real() -> &'static (PathBuf, PathBuf) {
 }
 
 /// An imported publication: means without runs.
-pub fn published() -> PathBuf {
+pub fn imported_publication() -> PathBuf {
     let dir = dir("published");
     let file = concat!(
         env!("CARGO_MANIFEST_DIR"),
@@ -196,7 +196,7 @@ pub fn published() -> PathBuf {
 
 /// A page of ten tests under five schedulers, twenty runs of an hour each, with noise that
 /// compresses as badly as that of real runs.
-pub fn hour() -> PathBuf {
+pub fn hour_long_experiment() -> PathBuf {
     let mut results = results(5);
     results.cells.truncate(10);
     results.treatments.truncate(0);

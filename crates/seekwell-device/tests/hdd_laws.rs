@@ -6,7 +6,7 @@ use seekwell_device::hdd::{ClosedForms, SeekCurve};
 use seekwell_device::probe::{Client, Run, below, command};
 use seekwell_device::{Hdd, HddParams, open, open_hdd, read_preset};
 
-const DRIVES: [&str; 7] = [
+pub const DRIVES: [&str; 7] = [
     "exos-x18",
     "hitachi-7k200",
     "sata320-2006",
@@ -15,24 +15,29 @@ const DRIVES: [&str; 7] = [
     "hus728t8",
     "st2000dm006",
 ];
-const TURN_MS: f64 = 60_000.0 / 7200.0;
 
-fn client(spec: &str) -> Client<Hdd> {
+pub const TURN_MS: f64 = 60_000.0 / 7200.0;
+
+pub fn client(spec: &str) -> Client<Hdd> {
     Client::new(open_hdd(&format!("hdd:{spec}"), 5).unwrap())
 }
+
 fn params(spec: &str) -> HddParams {
     HddParams::from_preset(&read_preset(&format!("hdd:{spec}")).unwrap()).unwrap()
 }
-fn closed(spec: &str) -> ClosedForms {
+
+pub fn closed(spec: &str) -> ClosedForms {
     ClosedForms::new(&params(spec)).unwrap()
 }
-fn random<D: Device>(c: &mut Client<D>, op: Op, depth: usize, n: usize) -> Run {
+
+pub fn random<D: Device>(c: &mut Client<D>, op: Op, depth: usize, n: usize) -> Run {
     let capacity = c.device.facts().capacity.0;
     let mut rng = rng::stream(3, "laws");
     c.run(n, depth, Nanos::ZERO, |_| {
         command(op, below(&mut rng, capacity / 8) * 8, 8)
     })
 }
+
 /// MB/s of two sequential readers at 10 % and 60 % of the drive that alternate, `sectors` per turn.
 fn two_streams(drive: &str, sectors: u32) -> f64 {
     let mut c = Client::new(open(&format!("hdd:{drive}"), 13).unwrap());
@@ -45,7 +50,8 @@ fn two_streams(drive: &str, sectors: u32) -> f64 {
     })
     .mb()
 }
-fn near(what: &str, got: f64, want: f64, share: f64) {
+
+pub fn near(what: &str, got: f64, want: f64, share: f64) {
     assert!(
         (got / want - 1.0).abs() <= share,
         "{what}: {got:.4}, expected {want:.4}"
@@ -77,7 +83,7 @@ const GAINS: [(&str, f64, [f64; 5]); 8] = [
 ];
 
 #[test]
-fn throughput_grows_with_depth_as_the_choice_allows() {
+fn throughput_grows_with_depth_by_the_policys_gain() {
     for (options, share, gains) in GAINS {
         let spec = format!("hitachi-7k500,{options}");
         let one = random(&mut client(&spec), Op::Read, 1, 10_000).iops();
@@ -89,7 +95,7 @@ fn throughput_grows_with_depth_as_the_choice_allows() {
 }
 
 #[test]
-fn every_drive_gains_alike_with_the_same_queue() {
+fn every_drive_gains_equally_from_the_same_queue() {
     for drive in DRIVES {
         let spec = format!("{drive},window=31,guard=0.5,age_limit=0");
         let one = random(&mut client(&spec), Op::Read, 1, 6_000).iops();
@@ -99,7 +105,7 @@ fn every_drive_gains_alike_with_the_same_queue() {
 }
 
 #[test]
-fn an_age_limit_ends_starvation_and_costs_throughput() {
+fn age_limit_ends_starvation_and_costs_throughput() {
     let free = random(
         &mut client("hitachi-7k500,age_limit=0"),
         Op::Read,
@@ -129,7 +135,7 @@ fn an_age_limit_ends_starvation_and_costs_throughput() {
 }
 
 #[test]
-fn age_weight_moves_from_shortest_first_to_oldest_first() {
+fn age_weight_shifts_from_shortest_first_to_oldest_first() {
     let run = |w: &str| {
         let spec = format!("hitachi-7k500,age_limit=0,policy=asptf,age_weight={w}");
         random(&mut client(&spec), Op::Read, 31, 10_000)
@@ -151,7 +157,7 @@ fn age_weight_moves_from_shortest_first_to_oldest_first() {
 /// depth 1. By position, one stream continues until the other's reads are overdue. Ageing is in
 /// between.
 #[test]
-fn a_read_that_goes_on_is_taken_by_the_policy_alone() {
+fn only_the_policy_favours_the_continuation_of_a_read() {
     // MB/s and the longest wait in ms. Each reader keeps `each` reads outstanding.
     let run = |options: &str, each: u32| {
         let mut device = open_hdd(&format!("hdd:hitachi-7k200,{options}"), 3).unwrap();
@@ -189,7 +195,7 @@ fn a_read_that_goes_on_is_taken_by_the_policy_alone() {
 }
 
 #[test]
-fn sequential_rate_falls_zone_by_zone_and_is_the_sustained_rate() {
+fn sequential_rate_falls_by_zone_and_equals_the_sustained_rate() {
     for spec in [
         "hitachi-7k200",
         "hus728t8",
@@ -216,7 +222,7 @@ fn sequential_rate_falls_zone_by_zone_and_is_the_sustained_rate() {
 
 /// Reads of n bytes with a pause g between them reach min(R, n / (g + t_oh + n/B)).
 #[test]
-fn a_single_reader_streams_at_media_rate_whatever_its_record() {
+fn single_reader_streams_at_media_rate_for_any_record_size() {
     let p = params("hitachi-7k200");
     let media = closed("hitachi-7k200").sustained_mb(0);
     for kib in [4.0, 16.0, 64.0, 128.0, 512.0, 1024.0] {
@@ -239,7 +245,7 @@ fn a_single_reader_streams_at_media_rate_whatever_its_record() {
 }
 
 #[test]
-fn queued_sequential_reads_go_on_without_a_break() {
+fn queued_sequential_reads_stream_without_gaps() {
     let media = closed("hitachi-7k200").sustained_mb(0);
     for (sectors, depth) in [(8, 16), (128, 2), (128, 31), (1024, 4)] {
         for options in ["", ",look_ahead=off"] {
@@ -257,7 +263,7 @@ fn queued_sequential_reads_go_on_without_a_break() {
 }
 
 #[test]
-fn a_reader_that_skips_is_met_by_the_read_ahead() {
+fn skipping_reader_is_served_by_read_ahead() {
     let mut c = client("hitachi-7k200");
     let run = c.run(2_000, 1, Nanos::ZERO, |i| {
         command(Op::Read, i as u64 * 16, 8)
@@ -268,7 +274,7 @@ fn a_reader_that_skips_is_met_by_the_read_ahead() {
 
 /// While commands wait, read-ahead continues to the end of the track only for a stream.
 #[test]
-fn a_declared_stream_is_read_to_the_end_of_its_track() {
+fn detected_stream_is_read_ahead_to_the_end_of_the_track() {
     for (requests, stays) in [(1u64, false), (2, true)] {
         let mut c = client("hitachi-7k200");
         let far = command(Op::Read, 100_000_000, 8);
@@ -283,14 +289,14 @@ fn a_declared_stream_is_read_to_the_end_of_its_track() {
 }
 
 #[test]
-fn without_look_ahead_each_sequential_read_loses_a_revolution() {
+fn each_sequential_read_loses_a_revolution_without_look_ahead() {
     let mut c = client("hitachi-7k200,look_ahead=off");
     let run = c.run(200, 1, Nanos::ZERO, |i| command(Op::Read, i as u64 * 8, 8));
     near("IOPS", run.iops(), 119.3, 0.02);
 }
 
 #[test]
-fn two_sequential_streams_that_alternate_are_ruined() {
+fn alternating_sequential_streams_lose_most_throughput() {
     // MB/s from another implementation, at 10 % and 60 % of the drive.
     for (sectors, mb) in [
         (8, 0.2),
@@ -306,249 +312,8 @@ fn two_sequential_streams_that_alternate_are_ruined() {
     }
 }
 
-/// Write a block, FLUSH, pause: one commit takes whole revolutions, to the nanosecond.
 #[test]
-fn a_commit_takes_whole_revolutions() {
-    for drive in DRIVES {
-        let forms = closed(drive);
-        for think_ms in [0.0, 0.5, 5.0, 7.9, 8.2, 12.0, 30.0] {
-            let mut c = client(drive);
-            let mut last = c.now;
-            for i in 0..20 {
-                c.send(command(Op::Write, 8_000, 8));
-                c.send(command(Op::Flush, 0, 0));
-                let period = c.now.since(last).as_ms_f64();
-                last = c.now;
-                if i > 1 {
-                    let want = forms.commit_ms(think_ms, 8, 8_000);
-                    assert!(
-                        (period - want).abs() < 1e-5,
-                        "{drive}, think {think_ms}: {period} against {want}"
-                    );
-                }
-                c.sleep(Nanos((think_ms * 1e6) as u64));
-            }
-        }
-    }
-}
-
-#[test]
-fn sequential_writes_without_cache_lose_a_revolution_unless_two_are_queued() {
-    let spec = "hitachi-7k200,write_cache=off";
-    let at = |n: u32| move |i: usize| command(Op::Write, i as u64 * u64::from(n), n);
-    let one = client(spec).run(300, 1, Nanos::ZERO, at(8));
-    near("4 KiB, one at a time, IOPS", one.iops(), 119.2, 0.005);
-    let media = closed("hitachi-7k200").sustained_mb(0);
-    for n in [128, 1024] {
-        let two = client(spec).run(300, 2, Nanos::ZERO, at(n));
-        near(
-            &format!("{n} sectors, two queued, MB/s"),
-            two.mb(),
-            media,
-            0.03,
-        );
-    }
-    let cached = client("hitachi-7k200").run(3000, 1, Nanos::ZERO, at(256));
-    near("cached, MB/s", cached.mb(), media, 0.05);
-}
-
-#[test]
-fn a_flush_costs_less_an_extent_the_more_there_are() {
-    for drive in ["hitachi-7k500", "hitachi-7k200", "st2000dm006"] {
-        let forms = closed(drive);
-        let mut c = client(&format!("{drive},wc_idle=10000"));
-        let capacity = c.device.facts().capacity.0;
-        let mut rng = rng::stream(9, "flush");
-        let mut each = vec![];
-        for n in [1usize, 8, 64] {
-            let rounds = 1500 / n.max(30);
-            let mut sum = 0.0;
-            for _ in 0..rounds {
-                let next = |_| command(Op::Write, below(&mut rng, capacity / 8) * 8, 8);
-                let burst = c.run(n, 1, Nanos::ZERO, next);
-                assert!(
-                    burst.quantile_ms(1.0) < 0.2,
-                    "a cached write waited for the medium"
-                );
-                sum += c.send(command(Op::Flush, 0, 0)).as_ms_f64();
-                assert_eq!(c.device.dirty_extents(), 0);
-            }
-            let mean = sum / rounds as f64;
-            near(
-                &format!("{drive} flush of {n}"),
-                mean,
-                forms.flush_ms(n as u32),
-                0.20,
-            );
-            each.push(mean / n as f64);
-        }
-        assert!(
-            each[0] > each[1] && each[1] > each[2] * 0.99,
-            "{drive}: {each:?}"
-        );
-        let idle = c.send(command(Op::Flush, 0, 0));
-        assert!(
-            idle.as_ms_f64() < 0.2,
-            "a flush with nothing to do took {idle:?}"
-        );
-    }
-}
-
-#[test]
-fn a_burst_goes_to_the_cache_and_a_flood_at_the_rate_of_the_medium() {
-    let mut c = client("hitachi-7k500");
-    let burst = random(&mut c, Op::Write, 1, 60);
-    assert!(burst.quantile_ms(1.0) < 0.2);
-    let flood = random(&mut c, Op::Write, 31, 6_000);
-    // With 64 extents compared, another implementation reaches 154 per second.
-    near("destaging", flood.iops(), 154.0, 0.12);
-}
-
-#[test]
-fn rewriting_a_block_costs_the_medium_nothing() {
-    let mut c = client("hitachi-7k200,wc_idle=5");
-    for _ in 0..500 {
-        c.send(command(Op::Write, 8_000, 8));
-        c.sleep(Nanos::from_ms(1));
-    }
-    assert_eq!(c.device.stats().media_ops, 0);
-    c.sleep(Nanos::from_ms(100));
-    assert_eq!(
-        c.device.stats().media_ops,
-        1,
-        "the idle drive destages the one extent"
-    );
-}
-
-#[test]
-fn written_and_read_data_are_read_from_the_cache() {
-    let mut c = client("hitachi-7k200");
-    c.send(command(Op::Write, 100_000_000, 64));
-    assert!(
-        c.send(command(Op::Read, 100_000_016, 8)).as_ms_f64() < 0.2,
-        "while dirty"
-    );
-    c.send(command(Op::Flush, 0, 0));
-    assert!(
-        c.send(command(Op::Read, 100_000_016, 8)).as_ms_f64() < 0.2,
-        "after"
-    );
-    assert!(c.send(command(Op::Read, 5_000_000, 64)).as_ms_f64() > 1.0);
-    c.send(command(Op::Read, 150_000_000, 8));
-    assert!(
-        c.send(command(Op::Read, 5_000_008, 8)).as_ms_f64() < 0.2,
-        "read before"
-    );
-    assert!(c.device.stats().cache_hits >= 4);
-}
-
-#[test]
-fn fua_writes_are_on_the_medium_when_they_complete() {
-    let mut c = client("hitachi-7k200,wc_idle=1000,fua=yes");
-    assert!(c.device.facts().fua);
-    for _ in 0..5 {
-        c.send(command(Op::Write, 90_000_000, 8));
-    }
-    assert_eq!(c.device.dirty_extents(), 1);
-    let fua = Command {
-        fua: true,
-        ..command(Op::Write, 90_000_000, 8)
-    };
-    assert!(c.send(fua).as_ms_f64() > 1.0);
-    assert_eq!(c.device.dirty_extents(), 0, "the cached copy is older");
-    assert_eq!(c.device.stats().media_ops, 1);
-}
-
-#[test]
-fn a_512e_drive_pays_a_revolution_for_an_unaligned_write() {
-    let run = |offset: u64| {
-        let mut c = client("hitachi-7k200,write_cache=off,physical_block=4096");
-        let mut rng = rng::stream(4, "512e");
-        let next = |_| command(Op::Write, below(&mut rng, 20_000_000) * 8 + offset, 8);
-        let mean = c.run(3_000, 1, Nanos::ZERO, next).mean_ms();
-        (mean, c.device.stats().internal_bytes)
-    };
-    let ((aligned, none), (odd, bytes)) = (run(0), run(3));
-    near("penalty", odd - aligned, TURN_MS, 0.01);
-    assert_eq!((none, bytes), (0, 3_000 * 8192));
-}
-
-/// The end of a track never cuts a physical sector in two. Aligned sequential writes need no reads
-/// and reach the rate of reads. If they are off by half a physical sector, only the two ends of the
-/// run need reads.
-#[test]
-fn aligned_sequential_writes_of_a_512e_drive_go_at_the_rate_of_reads() {
-    for drive in ["exos-x18", "hus728t8", "st2000dm006"] {
-        let run = |op: Op, offset: u64| {
-            let mut c = client(drive);
-            let at = |i: usize| command(op, offset + i as u64 * 2048, 2048);
-            // The cache fills first.
-            c.run(128, 1, Nanos::ZERO, at);
-            let mb = c.run(256, 1, Nanos::ZERO, |i| at(128 + i)).mb();
-            if op == Op::Write {
-                c.send(command(Op::Flush, 0, 0));
-            }
-            (mb, c.device.stats().internal_bytes)
-        };
-        let (read, _) = run(Op::Read, 0);
-        let (write, merged) = run(Op::Write, 0);
-        near(drive, write, read, 0.05);
-        assert_eq!(merged, 0, "{drive}");
-        let (_, merged) = run(Op::Write, 4);
-        assert!(merged > 0, "{drive}: the ends are read first");
-    }
-}
-
-/// Four readers and eight writers without pauses: the medium serves one of each in turn.
-#[test]
-fn forced_destaging_and_reads_take_turns() {
-    let mut device = open_hdd("hdd:hitachi-7k500,wc_cmds=64,age_limit=0", 5).unwrap();
-    let capacity = device.facts().capacity.0;
-    let mut rng = rng::stream(6, "mix");
-    let (mut now, mut done) = (Instant::START, vec![]);
-    let (mut todo, mut reads): (Vec<u32>, u64) = ((0..12).collect(), 0);
-    while now < Instant::at_us(60_000_000) {
-        for id in todo.drain(..) {
-            let op = if id < 4 { Op::Read } else { Op::Write };
-            let c = command(op, below(&mut rng, capacity / 8) * 8, 8);
-            assert_eq!(device.accept(now, Command { id, ..c }), Accept::Accepted);
-        }
-        now = device.next_event().unwrap();
-        device.advance(now, &mut done);
-        reads += done.iter().filter(|d| d.id < 4).count() as u64;
-        todo.extend(done.drain(..).map(|d| d.id));
-    }
-    let destaged = device.stats().media_ops - reads;
-    near(
-        "reads against extents destaged",
-        reads as f64,
-        destaged as f64,
-        0.05,
-    );
-}
-
-#[test]
-fn the_destage_choice_is_over_all_extents_it_may_see() {
-    // Extents per second with this number in the cache, from another implementation (2 % misses).
-    for (extents, layout, rate) in [
-        (8, "cylinder", 107.0),
-        (32, "cylinder", 137.0),
-        (128, "cylinder", 174.0),
-        (256, "cylinder", 195.0),
-        (256, "serpentine", 195.0),
-    ] {
-        let spec = format!(
-            "hitachi-7k500,destage_window=0,wc_cmds={extents},wc_hi=0,wc_lo=0,layout={layout}"
-        );
-        let mut c = client(&spec);
-        random(&mut c, Op::Write, 31, 600);
-        let run = random(&mut c, Op::Write, 31, 5_000);
-        near(&spec, run.iops(), rate * 1.03, 0.05);
-    }
-}
-
-#[test]
-fn seeks_can_differ_by_direction() {
+fn seek_times_can_differ_by_direction() {
     let mut c = client("hitachi-7k200,seek_inward=1.5,look_ahead=off,segments_read=0");
     let mut rng = rng::stream(7, "direction");
     let mut mean = [0.0; 2];
@@ -566,7 +331,7 @@ fn seeks_can_differ_by_direction() {
 
 /// Expected rotation and transfer of a request over a share f of a track: T (1/2 + f - f^2/2).
 #[test]
-fn zero_latency_saves_half_the_square() {
+fn zero_latency_access_saves_half_the_squared_fraction() {
     for (option, gain) in [("yes", 0.5), ("no", 0.0)] {
         let mut c = client(&format!(
             "hitachi-7k200,look_ahead=off,zero_latency={option}"
@@ -623,7 +388,7 @@ fn short_strokes_are_faster() {
 }
 
 #[test]
-fn a_recovery_shows_in_the_tail_only() {
+fn error_recovery_affects_only_the_tail() {
     let clean = random(&mut client("st2000dm006"), Op::Read, 1, 20_000);
     let spec = "st2000dm006,p_err=0.002,t_err=75";
     let rare = random(&mut client(spec), Op::Read, 1, 20_000);
@@ -632,7 +397,7 @@ fn a_recovery_shows_in_the_tail_only() {
 }
 
 #[test]
-fn remapped_sectors_cost_a_detour() {
+fn remapped_sectors_cost_extra_time() {
     let clean = random(&mut client("hitachi-7k200"), Op::Read, 1, 10_000).mean_ms();
     // One request of eight sectors in 12.5 contains a remapped one.
     let spotted = random(
@@ -649,7 +414,7 @@ fn remapped_sectors_cost_a_detour() {
 }
 
 #[test]
-fn the_fast_variant_has_the_full_models_means() {
+fn fast_variant_has_the_means_of_the_full_model() {
     for drive in DRIVES {
         for depth in [1, 4, 31] {
             let full = random(&mut client(drive), Op::Read, depth, 10_000).iops();
@@ -673,7 +438,7 @@ fn the_fast_variant_has_the_full_models_means() {
 /// The gains are those of the full model's table. The medium rate follows a curve instead of zones,
 /// and is close to theirs everywhere. The name marks the results.
 #[test]
-fn the_fast_variant_keeps_the_shapes() {
+fn fast_variant_keeps_the_gains_and_zone_rates() {
     let fast = |options: &str| {
         let spec = format!("hdd:hitachi-7k500,model=fast{options}");
         Client::new(open(&spec, 5).unwrap())
@@ -702,7 +467,7 @@ fn the_fast_variant_keeps_the_shapes() {
 }
 
 #[test]
-fn drives_of_different_seeds_are_never_in_phase() {
+fn drives_with_different_seeds_differ_in_phase() {
     let first = |seed| {
         let mut c = Client::new(open_hdd("hdd:hitachi-7k500", seed).unwrap());
         c.send(command(Op::Read, 0, 8)).0
@@ -714,7 +479,7 @@ fn drives_of_different_seeds_are_never_in_phase() {
 }
 
 #[test]
-fn unforeseen_settling_makes_the_chosen_target_be_missed() {
+fn unpredicted_settling_causes_missed_targets() {
     let spec = |sigma: &str| format!("hitachi-7k500,p_miss=0,guard=0,settle_sigma={sigma}");
     let calm = random(&mut client(&spec("0")), Op::Read, 16, 8_000).iops();
     let shaky = random(&mut client(&spec("0.3")), Op::Read, 16, 8_000).iops();
@@ -726,7 +491,7 @@ fn unforeseen_settling_makes_the_chosen_target_be_missed() {
 }
 
 #[test]
-fn counters_add_up() {
+fn counters_sum_to_the_measured_latency() {
     let mut c = client("hitachi-7k500,look_ahead=off");
     let run = random(&mut c, Op::Read, 1, 4_000);
     let (s, p) = (c.device.stats(), params("hitachi-7k500"));
@@ -757,7 +522,7 @@ fn counters_add_up() {
 }
 
 #[test]
-fn a_forced_minimum_of_read_ahead_saves_alternating_streams() {
+fn forced_read_ahead_minimum_speeds_alternating_streams() {
     let free = two_streams("hitachi-7k200", 128);
     let forced = two_streams("hitachi-7k200,ra_min=512KiB", 128);
     assert!(forced > 3.0 * free, "{forced} against {free} MB/s");
@@ -807,7 +572,7 @@ fn at_random(spec: &str, sectors: u32, depth: usize) -> f64 {
 }
 
 #[test]
-fn what_is_read_goes_over_the_link() {
+fn read_data_is_limited_by_the_link_rate() {
     for drive in ["hdd:hitachi-7k200", "hdd:hitachi-7k200,model=fast"] {
         // Regression: a link of 10 MB/s carried 30.8 MB/s.
         for (depth, least) in [(1, 8.0), (8, 9.7)] {

@@ -1,6 +1,6 @@
 //! The progress bar appears only on a terminal; a signal or a failed run in the middle.
 
-use crate::watched::{CLEAR, Watched};
+use crate::watched_run::{CLEAR, Watched};
 use crate::{Ran, command, good, ran, scratch, seekwell};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -38,7 +38,7 @@ fn stopped_in_the_third(more: &[&str], signal: Signal) -> Ran {
 }
 
 #[test]
-fn an_interrupted_compare_gives_the_runs_that_were_finished() {
+fn interrupted_compare_prints_the_finished_runs() {
     let r = stopped_in_the_third(&[], Signal::INT);
     assert_eq!(r.code, 130);
     assert_eq!(
@@ -62,7 +62,7 @@ fn an_interrupted_compare_gives_the_runs_that_were_finished() {
 }
 
 #[test]
-fn json_and_other_signals_are_kept_alike() {
+fn interrupted_compare_prints_json_and_reports_any_signal() {
     let r = stopped_in_the_third(&["--json"], Signal::TERM);
     assert_eq!(r.code, 143);
     let doc: Value = serde_json::from_str(&r.out).expect("one whole JSON document");
@@ -78,7 +78,7 @@ fn json_and_other_signals_are_kept_alike() {
 }
 
 #[test]
-fn an_interrupted_demo_gives_the_demos_that_were_finished() {
+fn interrupted_demo_prints_the_finished_demos() {
     let mut run = Watched::begin(&["demo", "all", "--seeds", "50"]);
     let some = |f: &str| f.contains(" demos ") && !f.contains(" 0 of ");
     assert!(run.shows("the first demo's end", some));
@@ -95,7 +95,7 @@ fn an_interrupted_demo_gives_the_demos_that_were_finished() {
 
 /// `run` and `replay` print the measurements of an endless run; their other runs had not started.
 #[test]
-fn an_interrupted_run_or_replay_tells_what_was_measured() {
+fn interrupted_run_or_replay_prints_its_measurements() {
     let mut trace = b"t_ns,op,sector,sectors\n".to_vec();
     for i in 0..400_000u64 {
         let line = format!("{},R,{},8\n", i * 20_000_000, i * 7_919_777 % 100_000_000);
@@ -131,7 +131,7 @@ fn an_interrupted_run_or_replay_tells_what_was_measured() {
 
 /// Completed cases are printed as one complete document; a failed case does not affect the others.
 #[test]
-fn an_interrupted_explain_gives_the_cases_that_were_finished() {
+fn interrupted_explain_prints_the_finished_cases() {
     let case = |i: u64, elevator: &str| {
         let rows = (0..200u64).map(|k| format!("[{k},{},1,\"R\",{},8]", k + 1, k * i * 977));
         let rows = rows.collect::<Vec<_>>().join(",");
@@ -154,7 +154,7 @@ fn an_interrupted_explain_gives_the_cases_that_were_finished() {
 }
 
 #[test]
-fn a_newcomer_stands_beside_its_rivals() {
+fn added_scheduler_is_compared_with_the_default_ones() {
     let usual = good(&[
         "compare",
         "-w",
@@ -204,7 +204,7 @@ fn on_a_terminal(args: &str) -> Option<String> {
 const SHORT: &str = "compare -d hdd:hitachi-7k200 -w seeker:seconds=1s -s noop,cfq";
 
 #[test]
-fn a_terminal_sees_a_bar_with_the_time_left_and_then_only_the_result() {
+fn terminal_shows_a_progress_bar_then_only_the_result() {
     let Some(text) = on_a_terminal(SHORT) else {
         return;
     };
@@ -241,7 +241,7 @@ fn a_terminal_sees_a_bar_with_the_time_left_and_then_only_the_result() {
 }
 
 #[test]
-fn a_pipe_sees_the_result_and_nothing_else() {
+fn pipe_receives_only_the_result() {
     let args: Vec<&str> = SHORT.split(' ').collect();
     let r = seekwell(&args);
     assert_eq!((r.code, &*r.err), (0, ""));
@@ -249,7 +249,7 @@ fn a_pipe_sees_the_result_and_nothing_else() {
 }
 
 #[test]
-fn a_run_that_fails_leaves_the_others() {
+fn failed_run_does_not_affect_the_other_runs() {
     // Beyond the end of one disk, within the other.
     let file = scratch(
         "beyond.csv",
@@ -295,7 +295,7 @@ fn a_run_that_fails_leaves_the_others() {
 
 /// The input is endless, so the signal comes in the middle on any machine.
 #[test]
-fn an_interrupted_conversion_and_report_give_what_was_read() {
+fn interrupted_convert_and_report_print_the_input_read_so_far() {
     let out = scratch("cut-short.csv", b"");
     for args in [
         &["convert", "-", "--format", "csv", "-o", &out, "--to", "csv"][..],

@@ -67,7 +67,7 @@ fn column(times: f64) -> Vec<f64> {
 /// No randomness affects this value in the model, although other figures of the runs differ. The
 /// cell's verdict and the recommendation must agree.
 #[test]
-fn one_difference_in_every_seed_is_exact_for_the_model() {
+fn constant_difference_in_every_seed_is_exact_for_a_model() {
     let (a, b) = ([100.0; 5], [120.0; 5]);
     let told = analyse(&results("sim", &[&a, &b]));
     let c = &told.cells[0].comparisons[0];
@@ -92,7 +92,7 @@ fn one_difference_in_every_seed_is_exact_for_the_model() {
 /// A standard error of 0 from a few blocks has no meaning: neither the cell nor the recommendation
 /// may claim certainty.
 #[test]
-fn no_spread_in_a_few_blocks_is_no_certainty() {
+fn constant_difference_in_few_host_blocks_is_not_certain() {
     let (a, b) = (column(1.0), column(1.2));
     let told = analyse(&results("sim", &[&a, &b]));
     let cell = &told.cells[0];

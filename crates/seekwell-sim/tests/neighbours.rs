@@ -31,7 +31,7 @@ fn metric(r: &Record) -> f64 {
     r.metric.as_ref().map_or(0.0, |m| m.value)
 }
 
-fn more(r: &Record, name: &str) -> f64 {
+fn metric_named(r: &Record, name: &str) -> f64 {
     let m = r.more_metrics.iter().find(|m| m.name == name);
     m.unwrap_or_else(|| panic!("{name} in {:?}", r.more_metrics))
         .value
@@ -45,7 +45,7 @@ const FLOOD: &str = "loop:streams:kind=write,streams=1,size=1g,seconds=60s";
 /// asynchronous writes while a program reads. Under noop and deadline such writes fill the drive's
 /// queue, where even an earlier read has to wait.
 #[test]
-fn a_reader_beside_a_buffered_flood_is_kept_by_cfq_at_the_cost_of_the_flood() {
+fn cfq_protects_a_reader_from_background_writes() {
     let names = ["noop", "deadline", "cfq"];
     let alone = run_all(names.len(), 2, |i| ran(&spec(READER, DISK, names[i], &[])));
     let beside = run_all(names.len(), 2, |i| {
@@ -53,7 +53,9 @@ fn a_reader_beside_a_buffered_flood_is_kept_by_cfq_at_the_cost_of_the_flood() {
     });
     let rate = |all: &[Record]| all.iter().map(metric).collect::<Vec<_>>();
     let (alone, with) = (rate(&alone), rate(&beside));
-    let flood = beside.iter().map(|r| more(r, "beside/streams writes"));
+    let flood = beside
+        .iter()
+        .map(|r| metric_named(r, "beside/streams writes"));
     let flood: Vec<f64> = flood.collect();
     println!("{names:?}, reads/s: alone {alone:.2?}, beside a flood {with:.2?}");
     println!("the flood's MB/s: {flood:.2?}");
@@ -69,7 +71,7 @@ fn a_reader_beside_a_buffered_flood_is_kept_by_cfq_at_the_cost_of_the_flood() {
 }
 
 #[test]
-fn what_runs_beside_is_in_the_record_under_its_own_name() {
+fn neighbour_is_recorded_under_its_own_name() {
     let r = ran(&spec(
         "fs-mark:files=30,size=16KiB",
         DISK,
@@ -121,7 +123,7 @@ fn what_runs_beside_is_in_the_record_under_its_own_name() {
         .more_metrics
         .iter()
         .find(|m| m.name.starts_with("beside/seeker "));
-    let reads = more(&r, "beside/seeker reads") * f64::from(1 << 20) * span_s;
+    let reads = metric_named(&r, "beside/seeker reads") * f64::from(1 << 20) * span_s;
     assert!(seeks > 0 && told.is_some(), "{:?}", r.more_metrics);
     assert!(
         reads >= 512.0 * seeks as f64,
@@ -138,7 +140,7 @@ fn what_runs_beside_is_in_the_record_under_its_own_name() {
 /// The clock of the background program stands still while the measured program lays out its
 /// gigabyte. It gets its three seconds after the measured program's clock starts.
 #[test]
-fn a_neighbour_that_ends_earlier_had_its_time_and_is_told() {
+fn neighbour_that_ends_early_is_reported() {
     let reader = "streams:streams=1,size=1GiB,seconds=5s";
     let short = "streams:kind=read,streams=2,size=16m,seconds=3s";
     let r = ran(&spec(reader, DISK, "deadline", &[short]));
@@ -163,7 +165,7 @@ fn a_neighbour_that_ends_earlier_had_its_time_and_is_told() {
 }
 
 #[test]
-fn same_seed_same_bytes() {
+fn same_seed_gives_same_bytes() {
     let s = spec(
         "fs-mark:files=20,workers=3",
         DISK,
@@ -214,7 +216,7 @@ async fn idler<M: Machine>(m: &mut M, _: &Params, _: &str) -> Outcome {
     m.sleep(Nanos::from_secs(86_400)).await.doing(|| "sleep")
 }
 
-fn own(name: &str) -> BackgroundSpec {
+fn registered_background(name: &str) -> BackgroundSpec {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let idler = Script::new(&IDLER).on::<SimMachine>(|m, p, d| Box::pin(idler(m, p, d)));
@@ -228,7 +230,7 @@ fn own(name: &str) -> BackgroundSpec {
 
 /// For any workload, scheduler, device and seed, an idle background program changes no figure.
 #[test]
-fn a_neighbour_that_does_nothing_changes_nothing() {
+fn idle_neighbour_changes_no_figure() {
     let workloads = [
         "fs-mark:files=12",
         "streams:streams=1,size=32m,seconds=1s",
@@ -250,7 +252,7 @@ fn a_neighbour_that_does_nothing_changes_nothing() {
             cases.push(s);
         }
     }
-    let idle = own("idler");
+    let idle = registered_background("idler");
     let different = run_all(cases.len(), 2, |i| {
         let mut with = cases[i].clone();
         with.beside = vec![idle.clone()];
@@ -280,9 +282,13 @@ fn a_neighbour_that_does_nothing_changes_nothing() {
 }
 
 #[test]
-fn a_neighbour_that_fails_ends_the_run_and_is_named() {
+fn failing_neighbour_ends_the_run_and_is_named() {
     let mut s = spec("streams:streams=1,size=16m,seconds=9s", DISK, "noop", &[]);
-    s.beside = vec![own("idler"), own("quitter"), own("idler")];
+    s.beside = vec![
+        registered_background("idler"),
+        registered_background("quitter"),
+        registered_background("idler"),
+    ];
     let r = ran(&s);
     let (early, start) = (
         r.early.expect("ended early"),
@@ -298,7 +304,7 @@ fn a_neighbour_that_fails_ends_the_run_and_is_named() {
 }
 
 #[test]
-fn what_cannot_run_beside_is_refused_with_its_place() {
+fn invalid_neighbours_are_rejected_with_their_position() {
     let mut s = spec("fs-mark:files=2", DISK, "noop", &[]);
     let alone = checked(&s).expect("good");
     assert!(
@@ -348,7 +354,7 @@ fn what_cannot_run_beside_is_refused_with_its_place() {
     assert!(e.0[1].what.contains("writes to the raw device"), "{e}");
     assert!(e.0[2].what.contains("did you mean `fs-mark`?"), "{e}");
     s.workload = trace;
-    (s.machine, s.beside) = (None, vec![own("idler")]);
+    (s.machine, s.beside) = (None, vec![registered_background("idler")]);
     let e = checked(&s).expect_err("a trace is measured").to_string();
     assert!(e.contains("it cannot have background programs"), "{e}");
     let fio = "[flood]\nrw=write\nsize=64m\nbs=64k\n";
@@ -364,6 +370,10 @@ fn what_cannot_run_beside_is_refused_with_its_place() {
         workload: job,
     }];
     let r = ran(&s);
-    assert!(more(&r, "beside/fio writes") > 1.0, "{:?}", r.more_metrics);
+    assert!(
+        metric_named(&r, "beside/fio writes") > 1.0,
+        "{:?}",
+        r.more_metrics
+    );
     assert_eq!(r.beside[0].workload, "fio");
 }

@@ -1,8 +1,8 @@
 //! Leftovers of an experiment that is killed in its first run, before any counted run, or whose
 //! file system is shut down: `host restore` finds all of them.
 
-use crate::host::{Mount, until, until_left};
-use crate::rig::{PATIENCE, guardian, pid};
+use crate::host::{Mount, until, wait_until_directory_unused};
+use crate::rig::{PATIENCE, guard_process, pid};
 use rustix::process::{Signal, kill_process};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ const WORKLOADS: &str = "[[workload]]\nname = \"w\"\n\
                          command = 'for i in 1 2 3; do echo $i >f$i; done; sleep 30'\n";
 
 #[test]
-fn kills_in_the_first_run_leave_nothing_that_is_not_found() {
+fn kills_in_the_first_run_leave_only_detectable_leftovers() {
     let Some(m) = Mount::new("kills in the first run") else {
         return;
     };
@@ -37,7 +37,7 @@ fn kills_in_the_first_run_leave_nothing_that_is_not_found() {
         }
         std::thread::sleep(Duration::from_millis(i / 2 * 3));
         if i % 4 == 3
-            && let Some(guardian) = guardian(&child)
+            && let Some(guardian) = guard_process(&child)
         {
             let _ = kill_process(guardian, Signal::KILL);
         }
@@ -51,7 +51,7 @@ fn kills_in_the_first_run_leave_nothing_that_is_not_found() {
             let r = m.rig.run(&["host", "restore"]);
             r.code == Some(0) && !state.exists() && m.rig.settings() == m.rig.before
         });
-        until_left(&m.at());
+        wait_until_directory_unused(&m.at());
         assert!(directories(&m.at()).is_empty(), "{i}: {left:?}");
     }
     assert!(with_directory > 8, "{with_directory} kills of 16 left one");
@@ -63,7 +63,7 @@ fn kills_in_the_first_run_leave_nothing_that_is_not_found() {
 /// The experiment's end reports the leftovers, and so does `host restore`, until they can be
 /// removed.
 #[test]
-fn a_file_system_that_is_shut_down_keeps_the_note() {
+fn leftovers_on_a_shut_down_file_system_stay_recorded() {
     let Some(mut m) = Mount::new("a file system that is shut down") else {
         return;
     };
@@ -84,7 +84,7 @@ fn a_file_system_that_is_shut_down_keeps_the_note() {
         .arg(&mount)
         .status();
     kill_process(pid(&child), Signal::TERM).expect("it runs");
-    let r = crate::rig::ended(child);
+    let r = crate::rig::wait_for_end(child);
     if !aborted.expect("mount").success() {
         println!("skipped: a file system that is shut down: mount -o remount,abort");
         return;
@@ -112,7 +112,7 @@ fn a_file_system_that_is_shut_down_keeps_the_note() {
 
 /// Another rule comes last at every boot: `host` and `doctor` on this machine name it.
 #[test]
-fn host_and_doctor_name_what_sets_a_scheduler_at_boot() {
+fn host_and_doctor_name_the_rule_that_sets_a_scheduler_at_boot() {
     let Some(m) = Mount::new("what sets a scheduler at boot") else {
         return;
     };

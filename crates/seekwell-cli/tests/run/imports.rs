@@ -19,7 +19,7 @@ fn imported(names: &[&str], more: &[&str]) -> String {
 }
 
 #[test]
-fn every_format_is_read_and_its_head_says_as_what() {
+fn every_import_format_is_read_and_named_in_the_header() {
     for (names, head) in [
         (
             &["pts/composite.xml"][..],
@@ -86,7 +86,7 @@ fn every_format_is_read_and_its_head_says_as_what() {
 }
 
 #[test]
-fn published_figures_give_the_table_and_say_which_differences_hold() {
+fn published_figures_are_tabulated_with_significance() {
     let text = imported(&["published/phoronix-linux-3.4.csv"], &["--details"]);
     assert!(
         text.contains("59 cells, 3 treatments, 176 published figures"),
@@ -124,7 +124,7 @@ fn published_figures_give_the_table_and_say_which_differences_hold() {
 }
 
 #[test]
-fn an_import_is_kept_once_and_read_like_results_of_our_own() {
+fn import_is_stored_once_and_read_like_own_results() {
     let dir = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("imported-kept");
     let _ = std::fs::remove_dir_all(&dir);
     let to = dir.display().to_string();
@@ -141,7 +141,7 @@ fn an_import_is_kept_once_and_read_like_results_of_our_own() {
 }
 
 #[test]
-fn what_is_no_result_is_refused_with_its_place() {
+fn invalid_result_files_are_rejected_with_place() {
     let cut = std::fs::read(sample("pts/composite.xml")).expect("a sample");
     let bomb = "<?xml version='1.0'?><!DOCTYPE x [<!ENTITY a 'aaaaaaaaaa'><!ENTITY b '&a;&a;&a;'>]>\
                 <PhoronixTestSuite><Generated><Title>&b;</Title></Generated></PhoronixTestSuite>";
@@ -197,7 +197,7 @@ fn day(name: &str, factor: f64, slower: f64) -> String {
 }
 
 #[test]
-fn diff_tells_by_its_exit_code_whether_something_got_worse() {
+fn diff_exit_code_reports_a_regression() {
     let (monday, slow, worse) = (
         day("monday.csv", 1.0, 1.0),
         day("tuesday.csv", 0.9, 1.0),
@@ -231,7 +231,7 @@ fn diff_tells_by_its_exit_code_whether_something_got_worse() {
 }
 
 #[test]
-fn machines_are_listed_told_and_found_by_the_nearest_name() {
+fn machines_are_listed_described_and_suggested() {
     let list = good(&["machines"]);
     for name in [
         "laptop",

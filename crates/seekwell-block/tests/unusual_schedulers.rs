@@ -125,7 +125,7 @@ impl Scheduler for Stub {
 }
 
 #[test]
-fn a_timer_armed_from_completion_holds_the_queue_and_wakes_it() {
+fn timer_armed_on_completion_idles_the_queue_and_restarts_it() {
     let stub = Stub {
         idle_after_completion: true,
         ..Stub::default()
@@ -138,7 +138,7 @@ fn a_timer_armed_from_completion_holds_the_queue_and_wakes_it() {
 }
 
 #[test]
-fn a_request_emitted_from_insert_goes_before_what_is_queued() {
+fn request_emitted_from_insert_passes_queued_requests() {
     let stub = Stub {
         emit_from_insert: true,
         ..Stub::default()
@@ -154,7 +154,7 @@ fn a_request_emitted_from_insert_goes_before_what_is_queued() {
 }
 
 #[test]
-fn a_refusal_in_may_queue_puts_the_bio_to_sleep_and_a_free_request_wakes_it() {
+fn bio_refused_by_may_queue_sleeps_until_a_request_is_freed() {
     let stub = Stub {
         refuse_task: Some(TaskId(2)),
         ..Stub::default()
@@ -172,7 +172,7 @@ fn a_refusal_in_may_queue_puts_the_bio_to_sleep_and_a_free_request_wakes_it() {
 }
 
 #[test]
-fn a_full_pool_makes_processes_take_turns() {
+fn full_request_pool_makes_processes_take_turns() {
     let mut q = queue_of(1, 4, Box::new(Noop::new()));
     for id in 0..40 {
         q.submit(Instant::START, read(id, 1 + (id % 2) as u32, id * 100));
@@ -188,7 +188,7 @@ fn a_full_pool_makes_processes_take_turns() {
 }
 
 #[test]
-fn a_requeued_request_comes_back_first() {
+fn requeued_request_is_dispatched_first() {
     // A started request at the head that the driver could not keep, because the SCSI host looks
     // ahead.
     let facts = QueueFacts::example(Era::K4_0);
@@ -217,7 +217,7 @@ fn a_requeued_request_comes_back_first() {
 }
 
 #[test]
-fn a_switch_with_requests_queued_loses_nothing_and_ends() {
+fn elevator_switch_with_queued_requests_completes_and_loses_nothing() {
     let mut q = queue_of(1, 128, Box::new(Noop::new()));
     for id in 0..10 {
         q.submit(Instant::START, read(id, 1, 1000 - id * 100));
@@ -257,7 +257,7 @@ fn a_switch_with_requests_queued_loses_nothing_and_ends() {
 }
 
 #[test]
-fn a_queue_can_be_a_member_of_a_stripe() {
+fn block_queue_can_be_a_stripe_member() {
     let member = || queue_of(1, 128, Box::new(Noop::new()));
     let mut s = Stripe::new(vec![member(), member()], Sectors(64)).unwrap();
     s.submit(
@@ -311,7 +311,7 @@ impl Device for GuestDisk {
 }
 
 #[test]
-fn a_whole_block_layer_can_sit_inside_a_guests_disk() {
+fn block_queue_can_be_the_host_side_of_a_guest_disk() {
     let idling = Stub {
         idle_after_completion: true,
         ..Stub::default()
@@ -339,7 +339,7 @@ fn a_whole_block_layer_can_sit_inside_a_guests_disk() {
 }
 
 #[test]
-fn nested_plugs_flush_when_the_outer_one_closes_and_sort_in_4_0() {
+fn nested_plugs_flush_when_the_outer_plug_closes_and_are_sorted_in_4_0() {
     let mut q = queue_of(1, 128, Box::new(Noop::new()));
     let t = Instant::START;
     q.control(t, Control::Plug(TaskId(1)));
@@ -393,7 +393,7 @@ impl Device for Stoppable {
 }
 
 #[test]
-fn an_urgent_request_stops_a_write_which_is_reinserted() {
+fn urgent_request_stops_a_write_that_is_then_reinserted() {
     let mut facts = DeviceFacts::plain("mmc", Sector(1 << 30), 4);
     facts.can_stop = true;
     let dev = Stoppable {
@@ -422,7 +422,7 @@ fn an_urgent_request_stops_a_write_which_is_reinserted() {
 }
 
 #[test]
-fn tasks_that_share_in_a_circle_do_not_hang_the_queue() {
+fn circular_io_context_sharing_does_not_hang_the_queue() {
     let mut q = queue_of(1, 128, Box::new(Noop::new()));
     let t = Instant::START;
     for (task, with) in [(1, 2), (2, 3), (3, 1), (4, 4)] {

@@ -18,7 +18,7 @@ pub const LOOK: &str = "(async () => {
 })()";
 
 /// No message on the console, no external request, nothing wider than the window.
-pub fn quiet(b: &mut Browser, what: &str) {
+pub fn assert_no_messages_or_overflow(b: &mut Browser, what: &str) {
     assert_eq!(b.said, Vec::<String>::new(), "{what}");
     assert_eq!(b.asked, Vec::<String>::new(), "{what}");
     let wide = b.value("document.documentElement.scrollWidth - innerWidth");
@@ -31,7 +31,7 @@ pub fn quiet(b: &mut Browser, what: &str) {
 }
 
 /// Every chart is drawn.
-pub fn drawn(b: &mut Browser, what: &str) {
+pub fn assert_charts_drawn(b: &mut Browser, what: &str) {
     let empty = b.value(
         "[...document.querySelectorAll('.chart')].filter((c) => !c.querySelector('svg path, svg rect')).length",
     );
@@ -43,7 +43,7 @@ pub fn drawn(b: &mut Browser, what: &str) {
 }
 
 /// Serious accessibility problems found by axe; prints a message if axe is not installed.
-pub fn barriers(b: &mut Browser, what: &str) {
+pub fn assert_accessible(b: &mut Browser, what: &str) {
     let axe = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../seekwell-report/page/node_modules/axe-core/axe.min.js"
@@ -75,7 +75,7 @@ pub fn timing(b: &mut Browser) -> String {
 
 /// Saves pictures of the page's top and of the replay, if SEEKWELL_PICTURES names a directory:
 /// scripts/pictures.sh.
-pub fn keep(b: &mut Browser, name: &str) {
+pub fn save_pictures(b: &mut Browser, name: &str) {
     let Some(dir) = std::env::var_os("SEEKWELL_PICTURES") else {
         return;
     };

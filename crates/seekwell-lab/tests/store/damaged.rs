@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A complete folder and an unfinished one, with a few runs each.
-fn both() -> (tempfile::TempDir, PathBuf, PathBuf) {
+fn complete_and_unfinished_folder() -> (tempfile::TempDir, PathBuf, PathBuf) {
     let dir = tempfile::tempdir().expect("a directory");
     let (going, whole) = (dir.path().join("going"), dir.path().join("whole"));
     let e = experiment(2);
@@ -24,8 +24,8 @@ fn both() -> (tempfile::TempDir, PathBuf, PathBuf) {
 }
 
 #[test]
-fn a_tail_is_dropped_and_said() {
-    let (_dir, at, _) = both();
+fn truncated_journal_tail_is_dropped_and_reported() {
+    let (_dir, at, _) = complete_and_unfinished_folder();
     let path = at.join(JOURNAL);
     let mut bytes = std::fs::read(&path).expect("read");
     bytes.truncate(bytes.len() - 5);
@@ -41,8 +41,8 @@ fn a_tail_is_dropped_and_said() {
 }
 
 #[test]
-fn a_line_that_has_changed_is_a_run_that_is_made_again() {
-    let (_dir, at, _) = both();
+fn changed_journal_line_is_dropped_and_reported() {
+    let (_dir, at, _) = complete_and_unfinished_folder();
     let path = at.join(JOURNAL);
     let mut bytes = std::fs::read(&path).expect("read");
     let middle = bytes.len() / 2;
@@ -54,7 +54,7 @@ fn a_line_that_has_changed_is_a_run_that_is_made_again() {
     assert!(notes.contains("damaged lines: 1"), "{notes}");
 }
 
-fn words(path: &Path) -> String {
+fn error_text(path: &Path) -> String {
     read(path).expect_err("refused").to_string()
 }
 
@@ -66,14 +66,14 @@ fn set(path: &Path, change: impl FnOnce(&mut Value)) {
 }
 
 #[test]
-fn newer_results_are_not_guessed_at() {
-    let (_dir, going, whole) = both();
+fn results_with_a_newer_schema_are_rejected() {
+    let (_dir, going, whole) = complete_and_unfinished_folder();
     for (folder, file) in [(&going, "experiment.json"), (&whole, "results.json")] {
         set(&folder.join(file), |v| {
             v["schema"] = json!(7);
             v["cells"] = json!("of another form");
         });
-        let e = words(folder);
+        let e = error_text(folder);
         assert!(
             e.contains(file) && e.contains("has schema 7 of a newer seekwell"),
             "{e}"
@@ -83,32 +83,32 @@ fn newer_results_are_not_guessed_at() {
 }
 
 #[test]
-fn every_way_to_be_no_results_folder_has_its_words() {
-    let (dir, going, whole) = both();
-    let e = words(&dir.path().join("none"));
+fn every_kind_of_invalid_folder_has_its_message() {
+    let (dir, going, whole) = complete_and_unfinished_folder();
+    let e = error_text(&dir.path().join("none"));
     assert!(e.contains("does not exist"), "{e}");
-    let e = words(&whole.join("results.json"));
+    let e = error_text(&whole.join("results.json"));
     assert!(e.contains("is a file; name the results folder"), "{e}");
-    let e = words(dir.path());
+    let e = error_text(dir.path());
     assert!(e.contains("experiment.json: is missing"), "{e}");
     // A truncated Parquet file, a missing one, and one that is a link.
     let runs = whole.join("runs.parquet");
     let bytes = std::fs::read(&runs).expect("read");
     std::fs::write(&runs, &bytes[..bytes.len() / 2]).expect("written");
-    let e = words(&whole);
+    let e = error_text(&whole);
     assert!(
         e.contains("runs.parquet: is not in seekwell's format"),
         "{e}"
     );
     assert!(matches!(look(&whole).state, State::Broken(_)));
     std::fs::remove_file(&runs).expect("removed");
-    assert!(words(&whole).contains("runs.parquet: is missing"));
+    assert!(error_text(&whole).contains("runs.parquet: is missing"));
     std::os::unix::fs::symlink("/dev/zero", &runs).expect("linked");
-    assert!(words(&whole).contains("runs.parquet: is a symbolic link"));
+    assert!(error_text(&whole).contains("runs.parquet: is a symbolic link"));
     let journal = going.join(JOURNAL);
     std::fs::remove_file(&journal).expect("removed");
     std::os::unix::fs::symlink("/etc/hostname", &journal).expect("linked");
-    assert!(words(&going).contains("journal: is a symbolic link"));
+    assert!(error_text(&going).contains("journal: is a symbolic link"));
     let e = Folder::open(&going)
         .map(|_| ())
         .expect_err("refused")
@@ -116,17 +116,17 @@ fn every_way_to_be_no_results_folder_has_its_words() {
     assert!(e.contains("journal: is a symbolic link"), "{e}");
     std::fs::remove_file(&journal).expect("removed");
     std::fs::write(&journal, "#!/bin/sh\n").expect("written");
-    assert!(words(&going).contains("is not a seekwell journal"));
+    assert!(error_text(&going).contains("is not a seekwell journal"));
     // A file that claims to be a terabyte is not read.
     let big = std::fs::File::create(going.join("experiment.json")).expect("made");
     big.set_len(1 << 40).expect("sparse");
-    assert!(words(&going).contains("is larger than"));
+    assert!(error_text(&going).contains("is larger than"));
 }
 
 /// Writing through a link would change the link's target.
 #[test]
-fn nothing_is_written_through_a_link() {
-    let (dir, going, _) = both();
+fn symbolic_links_in_a_folder_are_not_followed() {
+    let (dir, going, _) = complete_and_unfinished_folder();
     let victim = dir.path().join("victim");
     for name in ["runs.parquet", "histograms.hlog", "results.json"] {
         std::fs::write(&victim, "mine").expect("written");
@@ -147,7 +147,7 @@ fn nothing_is_written_through_a_link() {
 }
 
 /// Updates a file's checksum in results.json, as an attacker would.
-fn vouch(folder: &Path, name: &str) {
+fn update_checksum(folder: &Path, name: &str) {
     let path = folder.join(name);
     let bytes = std::fs::metadata(&path).expect("there").len();
     let hash = content_hash(std::fs::File::open(&path).expect("opened")).expect("read");
@@ -157,17 +157,17 @@ fn vouch(folder: &Path, name: &str) {
 }
 
 #[test]
-fn parquet_of_strangers_is_not_taken_for_results() {
-    let (_dir, _, whole) = both();
+fn foreign_parquet_files_are_rejected() {
+    let (_dir, _, whole) = complete_and_unfinished_folder();
     let runs = whole.join("runs.parquet");
     std::fs::copy(whole.join("series.parquet"), &runs).expect("copied");
-    assert!(words(&whole).contains("runs.parquet: is not in seekwell's format"));
-    vouch(&whole, "runs.parquet");
-    let e = words(&whole);
+    assert!(error_text(&whole).contains("runs.parquet: is not in seekwell's format"));
+    update_checksum(&whole, "runs.parquet");
+    let e = error_text(&whole);
     assert!(e.contains("not one of a results folder"), "{e}");
     std::fs::write(&runs, "PAR1 nothing PAR1").expect("written");
-    vouch(&whole, "runs.parquet");
-    assert!(words(&whole).contains("is not in seekwell's format"));
+    update_checksum(&whole, "runs.parquet");
+    assert!(error_text(&whole).contains("is not in seekwell's format"));
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -197,11 +197,11 @@ proptest! {
     /// Changes a file of a folder anywhere, with and without a corrected checksum. The result must
     /// be an error or results, and the other files must stay unchanged.
     #[test]
-    fn no_change_of_any_file_does_harm(
+    fn any_changed_file_is_read_or_rejected_and_others_stay_unchanged(
         changes in proptest::collection::vec((0.0f64..1.0, any::<u8>(), any::<u8>()), 1..3),
         late in any::<bool>(),
     ) {
-        let (dir, going, whole) = both();
+        let (dir, going, whole) = complete_and_unfinished_folder();
         for folder in [&going, &whole] {
             let names: Vec<_> = std::fs::read_dir(folder)
                 .expect("listed")
@@ -219,7 +219,7 @@ proptest! {
                 }
                 std::fs::write(&path, &bytes).expect("written");
                 if folder == &whole && name != "results.json" {
-                    vouch(&at, &name);
+                    update_checksum(&at, &name);
                 }
                 let listed = look(&at);
                 let read = read(&at);
@@ -244,13 +244,13 @@ const SMALL: &str = "SEEKWELL_TEST_SMALL_DISK";
 
 /// Uses a file system of 400 kB in a separate namespace.
 #[test]
-fn a_full_disk_loses_nothing() {
+fn full_disk_loses_no_finished_run() {
     if let Some(dir) = std::env::var_os(SMALL) {
         return on_a_full_disk(Path::new(&dir));
     }
     let dir = tempfile::tempdir().expect("a directory");
     let script = "mount -t tmpfs -o size=400k none \"$1\" || exit 99; exec \"$2\" --exact \
-                  store::broken::a_full_disk_loses_nothing --nocapture";
+                  store::damaged::full_disk_loses_no_finished_run --nocapture";
     let test = std::env::current_exe().expect("this");
     let ran = Command::new("unshare")
         .args(["-rm", "sh", "-c", script, "sh"])

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 #[test]
-fn a_reader_that_has_seen_enough_is_no_error() {
+fn closed_output_pipe_is_no_error() {
     let file = project("crates/seekwell-sim/tests/decisions/deadline-4.0.jsonl.zst");
     let mut child = command(&["explain", &file, "--all", "--csv"])
         .stdout(Stdio::piped())
@@ -24,7 +24,7 @@ fn a_reader_that_has_seen_enough_is_no_error() {
 }
 
 #[test]
-fn a_result_that_cannot_be_written_is_told() {
+fn unwritable_output_is_reported() {
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
     let Ok(full) = full else {
         println!("skipped: no /dev/full here");
@@ -39,7 +39,7 @@ fn a_result_that_cannot_be_written_is_told() {
 }
 
 #[test]
-fn a_file_appears_whole_or_not_at_all() {
+fn output_file_is_replaced_atomically() {
     let path = scratch("list.txt", b"old");
     let dir = Path::new(&path).parent().unwrap();
     assert_eq!(good(&["schedulers", "-o", &path]), "");
@@ -64,7 +64,7 @@ fn a_file_appears_whole_or_not_at_all() {
 }
 
 #[test]
-fn colours_only_where_they_are_wanted() {
+fn colours_are_used_only_on_request_or_on_a_terminal() {
     let escapes = |text: &str| text.contains('\u{1b}');
     assert!(!escapes(&good(&["schedulers"])), "not into a pipe");
     assert!(escapes(&good(&["schedulers", "--color", "always"])));
@@ -81,7 +81,7 @@ fn colours_only_where_they_are_wanted() {
 }
 
 #[test]
-fn help_and_version_are_results() {
+fn help_and_version_go_to_stdout_with_exit_code_0() {
     assert!(good(&["--version"]).starts_with("seekwell "));
     let help = good(&["--help"]);
     assert!(help.contains("Exit codes:") && help.contains("130"));
@@ -90,7 +90,7 @@ fn help_and_version_are_results() {
 }
 
 #[test]
-fn quiet_says_nothing_beside_the_result() {
+fn quiet_suppresses_everything_but_the_result() {
     let file = project("crates/seekwell-sim/tests/decisions/noop.jsonl.zst");
     let loud = seekwell(&["explain", &file]);
     let quiet = seekwell(&["explain", &file, "--quiet"]);

@@ -1,7 +1,7 @@
 //! The I/O priority of a program reaches the scheduler, and an account shows where the kernel hides
 //! the program.
 
-use crate::disk::{self, Served, believe, have, turn};
+use crate::disk::{self, Served, check_if_machine_had_time, missing_requirement, serialize_tests};
 use crate::{model, replayed};
 use seekwell_core::Class;
 use serde_json::Value;
@@ -14,9 +14,9 @@ const DEVICE: &str = "constant:service_us=2000,depth=1,rotational=yes";
 
 /// Two readers of different classes, by fio.
 #[test]
-fn the_reader_of_the_better_class_goes_first() {
-    let _turn = turn();
-    if let Some(why) = have(&["fio"]) {
+fn reader_of_the_higher_io_class_is_served_first() {
+    let _turn = serialize_tests();
+    if let Some(why) = missing_requirement(&["fio"]) {
         println!("skipped: I/O priorities over a served disk: {why}");
         return;
     }
@@ -66,16 +66,16 @@ fn readers_under(scheduler: &str) {
     std::fs::remove_file(&log).expect("ours");
     println!("{same} of {all} completion times as predicted");
     assert_eq!(same, all, "{scheduler}");
-    believe(&account, |_| {
+    check_if_machine_had_time(&account, |_| {
         assert!(be > 5 * idle, "{scheduler}: {be} to {idle}")
     });
 }
 
 /// Through a loop device every request comes from a kernel worker: reported before and after.
 #[test]
-fn a_loop_device_hides_who_asks_and_the_account_says_so() {
-    let _turn = turn();
-    if let Some(why) = have(&["losetup", "dd"]) {
+fn account_reports_that_a_loop_device_hides_the_submitters() {
+    let _turn = serialize_tests();
+    if let Some(why) = missing_requirement(&["losetup", "dd"]) {
         println!("skipped: owners behind a loop device: {why}");
         return;
     }

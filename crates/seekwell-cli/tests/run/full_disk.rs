@@ -19,7 +19,7 @@ fn compare<'a>(file: &'a str, to: &'a str) -> [&'a str; 5] {
 
 /// A limit on the file size replaces a full disk, and needs no root.
 #[test]
-fn a_full_disk_costs_the_run_under_way_and_nothing_else() {
+fn full_disk_loses_only_the_unfinished_run() {
     let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("full");
     let _ = std::fs::remove_dir_all(&dir);
     std::fs::create_dir_all(&dir).expect("made");

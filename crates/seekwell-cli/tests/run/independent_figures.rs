@@ -51,7 +51,7 @@ fn rows(csv: &str) -> Vec<BTreeMap<String, String>> {
 }
 
 #[test]
-fn a_geometric_mean_is_that_of_the_exported_csv() {
+fn geometric_mean_equals_that_of_the_exported_csv() {
     let dir = folder("checked-mean");
     good(&[
         "compare",
@@ -114,7 +114,7 @@ fn a_geometric_mean_is_that_of_the_exported_csv() {
 }
 
 #[test]
-fn percentiles_are_those_of_the_stream_of_events() {
+fn percentiles_equal_those_of_the_event_stream() {
     let events = scratch("checked.jsonl", b"");
     let run = json(&good(&[
         "run",
@@ -177,7 +177,7 @@ fn percentiles_are_those_of_the_stream_of_events() {
 }
 
 /// A timestamp of ftrace, "13940.900770:", in microseconds.
-fn stamp(word: &str) -> Option<u64> {
+fn parse_timestamp_us(word: &str) -> Option<u64> {
     let (s, us) = word.strip_suffix(':')?.split_once('.')?;
     Some(s.parse::<u64>().ok()? * 1_000_000 + us.parse::<u64>().ok()?)
 }
@@ -190,7 +190,7 @@ fn sectors(words: &[&str]) -> Option<(u64, u64)> {
 }
 
 #[test]
-fn times_of_a_trace_are_those_of_its_text() {
+fn trace_times_equal_those_in_its_text() {
     let trace = project("crates/seekwell-trace/tests/data/ftrace-6.18.txt");
     let text = std::fs::read_to_string(&trace).expect("the trace");
     // Submission time, sectors, and the number of sectors not completed.
@@ -199,7 +199,7 @@ fn times_of_a_trace_are_those_of_its_text() {
     for line in text.lines().filter(|l| !l.starts_with('#')) {
         let words: Vec<&str> = line.split_whitespace().collect();
         let what = words.iter().find(|w| w.starts_with("block_"));
-        let at = words.iter().find_map(|w| stamp(w));
+        let at = words.iter().find_map(|w| parse_timestamp_us(w));
         let (Some(what), Some(at), Some((first, end))) = (what, at, sectors(&words)) else {
             continue;
         };

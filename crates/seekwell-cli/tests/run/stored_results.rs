@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-fn fresh(name: &str) -> (String, PathBuf) {
+fn new_results_folder(name: &str) -> (String, PathBuf) {
     let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&dir);
     (dir.display().to_string(), dir)
@@ -28,8 +28,8 @@ const WORDS: [&str; 6] = [
 ];
 
 #[test]
-fn what_is_kept_is_what_is_printed_and_a_file_that_says_it_again() {
-    let (to, dir) = fresh("kept-compare");
+fn stored_results_equal_printed_ones_and_include_an_equivalent_experiment_file() {
+    let (to, dir) = new_results_folder("kept-compare");
     let words = [
         &["compare", "-d", "hdd:hitachi-7k200", "--seeds", "3", "-q"][..],
         &WORDS,
@@ -64,7 +64,7 @@ fn what_is_kept_is_what_is_printed_and_a_file_that_says_it_again() {
         }
     }
     // Other thread counts give the same bytes; a complete folder is never overwritten.
-    let (other, again) = fresh("kept-compare-threads");
+    let (other, again) = new_results_folder("kept-compare-threads");
     good(&[&words[..], &["--results", &other, "--threads", "3"]].concat());
     assert_eq!(bytes(&dir, "runs.parquet"), bytes(&again, "runs.parquet"));
     let r = seekwell(&[&words[..], &["--results", &to]].concat());
@@ -75,8 +75,8 @@ fn what_is_kept_is_what_is_printed_and_a_file_that_says_it_again() {
 }
 
 #[test]
-fn run_and_replay_keep_theirs_and_real_runs_do_not_pretend_to() {
-    let (to, dir) = fresh("kept-run");
+fn run_and_replay_store_results_and_real_runs_reject_the_option() {
+    let (to, dir) = new_results_folder("kept-run");
     // With the default number of seeds.
     let words = [
         "run",
@@ -97,7 +97,7 @@ fn run_and_replay_keep_theirs_and_real_runs_do_not_pretend_to() {
         trace += &format!("{},R,{},8\n", i * 2_000_000, (i * 7_919) % 10_000 * 8);
     }
     let file = scratch("kept.csv", trace.as_bytes());
-    let (to, dir) = fresh("kept-replay");
+    let (to, dir) = new_results_folder("kept-replay");
     good(&[
         "replay",
         &file,
@@ -121,9 +121,9 @@ fn run_and_replay_keep_theirs_and_real_runs_do_not_pretend_to() {
 }
 
 #[test]
-fn what_was_killed_goes_on_with_the_same_words() {
-    let (whole, whole_dir) = fresh("kept-whole");
-    let (broken, broken_dir) = fresh("kept-broken");
+fn killed_command_resumes_from_its_results() {
+    let (whole, whole_dir) = new_results_folder("kept-whole");
+    let (broken, broken_dir) = new_results_folder("kept-broken");
     let words = |to: &str| -> Vec<String> {
         let words = [
             "compare",

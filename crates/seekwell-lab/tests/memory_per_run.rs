@@ -64,7 +64,7 @@ fn experiment(runs: usize) -> Experiment {
 }
 
 /// Peak bytes while this many runs are made, while they become results, and while those are judged.
-fn held(runs: usize, leak: bool) -> [f64; 3] {
+fn peak_bytes(runs: usize, leak: bool) -> [f64; 3] {
     let dir = tempfile::tempdir().expect("a directory");
     let e = experiment(runs);
     let spec = RunSpec::new(
@@ -102,13 +102,13 @@ fn held(runs: usize, leak: bool) -> [f64; 3] {
 }
 
 #[test]
-fn a_run_costs_less_than_a_kilobyte_of_memory() {
+fn stored_run_takes_less_than_a_kilobyte_of_memory() {
     let slope = |few: usize, many: usize, leak: bool| {
-        let (less, more) = (held(few, leak), held(many, leak));
+        let (less, more) = (peak_bytes(few, leak), peak_bytes(many, leak));
         [0, 1, 2].map(|i| (more[i] - less[i]) / (many - few) as f64)
     };
     // Exclude memory that is allocated once and stays.
-    held(100, false);
+    peak_bytes(100, false);
     let [made, results, judged] = slope(1_000, 2_000, false);
     let said = judged - results;
     println!("bytes a run: {made:.0} while they are made, {results:.0} as results, {said:.0} said");

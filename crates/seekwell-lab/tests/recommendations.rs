@@ -156,7 +156,7 @@ fn experiment(workloads: usize, repeats_max: u32) -> Experiment {
 /// As many blocks as the intervals need: 400 are enough for runs that scatter by 5 %.
 const ENOUGH: u32 = 400;
 
-fn carried_out(truth: &Truth, repeats_max: u32) -> Analysis {
+fn conduct_and_analyse(truth: &Truth, repeats_max: u32) -> Analysis {
     let e = experiment(truth.effects.len(), repeats_max);
     let how = How {
         threads: Some(1),
@@ -172,12 +172,12 @@ fn mean(all: &[f64]) -> f64 {
 }
 
 #[test]
-fn what_is_recommended_is_nearly_the_best_and_nothing_is_made_of_nothing() {
+fn recommendations_have_low_regret_and_few_false_changes() {
     let (mut own, mut first, mut guess, mut naive) = (vec![], vec![], vec![], vec![]);
     let (mut equal, mut says, mut naive_changes, mut wrong) = (0, 0, 0, 0);
     for seed in 0..CHOICES as u64 {
         let truth = Truth::new(seed);
-        let analysis = carried_out(&truth, ENOUGH);
+        let analysis = conduct_and_analyse(&truth, ENOUGH);
         let group = &analysis.groups[0];
         let pick = group.pick.expect("enough was run");
         own.push(truth.regret(pick));
@@ -218,12 +218,12 @@ fn what_is_recommended_is_nearly_the_best_and_nothing_is_made_of_nothing() {
 
 /// If effects are far larger than the scatter, the lab must not say that nothing matters.
 #[test]
-fn it_does_not_say_that_nothing_matters_where_it_does() {
+fn no_difference_is_never_claimed_for_large_effects() {
     let (mut large, mut says) = (0, 0);
     for seed in (2..CHOICES as u64).step_by(3) {
         let truth = Truth::new(seed);
         large += 1;
-        says += usize::from(carried_out(&truth, ENOUGH).groups[0].level);
+        says += usize::from(conduct_and_analyse(&truth, ENOUGH).groups[0].level);
     }
     println!("effects of 20 %: \"does not matter\" in {says} of {large}");
     assert_eq!(says, 0, "of {large}");
@@ -233,14 +233,14 @@ fn it_does_not_say_that_nothing_matters_where_it_does() {
 /// limit of statistical power. Choices with little scatter are decided, no change is recommended
 /// without a difference, and the number of additional blocks that the lab asks for is sufficient.
 #[test]
-fn what_thirty_blocks_cannot_tell_the_blocks_asked_for_do() {
+fn reported_number_of_blocks_decides_undecided_choices() {
     let (mut quiet, mut quiet_told) = (0, 0);
     let (mut open, mut told, mut third_told) = (0, 0, 0);
     let mut equal = 0;
     for seed in (0..3 * CHOICES as u64).step_by(3) {
         let truth = Truth::new(seed);
         equal += 1;
-        let analysis = carried_out(&truth, 30);
+        let analysis = conduct_and_analyse(&truth, 30);
         let group = &analysis.groups[0];
         assert_ne!(group.decision, "change", "choice {seed}");
         quiet += usize::from(truth.cv <= 0.02);
@@ -251,8 +251,8 @@ fn what_thirty_blocks_cannot_tell_the_blocks_asked_for_do() {
         open += 1;
         let more = group.blocks_needed(&analysis).expect("it says how many");
         assert!((31..2 * ENOUGH).contains(&more), "choice {seed}: {more}");
-        told += usize::from(carried_out(&truth, more).groups[0].level);
-        third_told += usize::from(carried_out(&truth, more / 3).groups[0].level);
+        told += usize::from(conduct_and_analyse(&truth, more).groups[0].level);
+        third_told += usize::from(conduct_and_analyse(&truth, more / 3).groups[0].level);
     }
     println!(
         "nothing differs in {equal}; after 30 blocks {open} are open, of {quiet} with runs that \
@@ -272,7 +272,7 @@ fn what_thirty_blocks_cannot_tell_the_blocks_asked_for_do() {
 /// Treatments that are far behind must not affect the decision about another. With 20 % scatter and
 /// ten blocks, one scheduler is slightly ahead of the incumbent, and none to six are far behind.
 #[test]
-fn losers_undo_no_decision_and_a_change_for_nothing_stays_rare() {
+fn weak_treatments_do_not_affect_a_decision_and_false_changes_stay_rare() {
     use seekwell_lab::stats::{Against, Decision, recommend, t_tail2};
     const TRIALS: u64 = 2_000;
     const BLOCKS: usize = 10;

@@ -21,7 +21,7 @@ fn run(scheduler: &str, metric: Option<f64>) -> Record {
 }
 
 #[test]
-fn a_run_without_its_metric_has_a_dash_in_that_column() {
+fn run_without_its_metric_shows_a_dash() {
     for early in [0, 1, 2] {
         let mut all = vec![
             run("noop", Some(11.0)),
