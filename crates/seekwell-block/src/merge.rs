@@ -194,9 +194,10 @@ pub fn enter(cx: &mut Cx, rq: RqId, hash: bool) {
     }
 }
 
-/// Merges a plugged request into queued requests at its insertion (append only). First the one-hit
-/// cache is tried, then the hash, as long as there is a match. Returns true if `rq` was merged. The
-/// caller must then free it.
+/// Merges a plugged request into queued requests at its insertion (append only). Tries the one-hit
+/// cache first, and then the hash. If the merged request can again be merged with the request
+/// before it, the search in the hash is repeated. Returns true if `rq` was merged. The caller must
+/// then free it.
 pub fn insert_merge<S: Scheduler + ?Sized>(
     cx: &mut Cx,
     sched: &mut S,

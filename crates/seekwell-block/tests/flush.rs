@@ -51,7 +51,7 @@ fn commit(q: &mut LegacyQueue<Noop, Constant>) -> Vec<(u64, u64)> {
 
 #[test]
 fn barrier_of_2_6_drains_the_queue() {
-    // write, then flush, barrier write, flush, and only then the read.
+    // The order is: write, flush, barrier write, flush, and only then the read.
     let mut q = queue(Era::K2_6_24, true);
     assert_eq!(commit(&mut q), [(1, 1_000), (2, 4_000), (3, 5_000)]);
     assert_eq!(q.stats().flushes, 2);
@@ -66,7 +66,8 @@ fn barrier_of_2_6_without_write_cache_only_orders_requests() {
 
 #[test]
 fn flush_sequence_of_3_x_does_not_block_other_requests() {
-    // pre-flush (after write 1), then the read that was queued meanwhile, data, post-flush.
+    // The order is: pre-flush (after write 1), the read that was queued during the flush, data,
+    // post-flush.
     let mut q = queue(Era::K4_0, true);
     let done = commit(&mut q);
     assert_eq!(done[0], (1, 1_000));

@@ -93,8 +93,8 @@ fn one_guest_queue_thread_serves_requests_one_at_a_time() {
 
 #[test]
 fn each_cache_mode_gives_its_documented_guarantees() {
-    // Time of a first write, of a read of it, of a flush, and of a flush with nothing to do, in us;
-    // and the operations that the host received.
+    // The times in us of a first write, of a read of the same data, of a flush, and of a flush with
+    // nothing to do. Also the operations that the host received.
     let promises = |mode: &str| {
         let (mut c, log) = disk(&format!(",cache={mode}"));
         let times = [
@@ -142,7 +142,8 @@ fn dirty_pages_are_written_after_their_expiry_and_writers_throttled_at_the_limit
         [(Op::Write, 0, 32, 2)],
         "one piece, by the host's flusher"
     );
-    // 1 MiB of host memory: write-back starts at 25 dirty pages, and writers wait from 51 on.
+    // The host has 1 MiB of memory: write-back starts at 25 dirty pages, and writers wait from 51
+    // on.
     let (mut c, log) = disk(",cache=writeback,host_memory=1MiB");
     let run = c.run(400, 4, Nanos::ZERO, |i| {
         command(Op::Write, i as u64 * 4096 % (1 << 20), 8)
@@ -210,7 +211,8 @@ fn guest_over_aged_image_accesses_chunks_at_their_real_places_in_the_host_queue(
     };
     let image = Remapped::new(queue, options).unwrap();
     let mut c = Client::new(VirtualDisk::new(params(""), image, 1));
-    // Two chunks that are not neighbours, then half a chunk.
+    // The first read covers two chunks that are not neighbours. The second read covers half a
+    // chunk.
     let long = c.send(command(Op::Read, 0, 256)).as_us();
     let short = c.send(command(Op::Read, 1024, 64)).as_us();
     assert_eq!((long, short), (2_035, 1_035));

@@ -117,7 +117,8 @@ fn complete_late_pass(
     }
 }
 
-/// Counts the passes within 2 % of a period of the kernel's, and collects the reported periods.
+/// Counts the bios that pass within 2 % of a period of the kernel's time, and collects the reported
+/// periods.
 fn replay(case: &Value, less: Less) -> (usize, usize, Vec<(u64, Report)>) {
     let (mut m, ids) = controller(case, less);
     let Round {

@@ -182,9 +182,9 @@ fn iocost_group_with_enough_bios_in_flight_gets_its_weighted_share() {
             let off = (rate / total / fair - 1.0).abs();
             assert!(off < 0.05, "{weights:?}: {with:?}");
         }
-        // Throttling costs a tenth of the device.
+        // `io.cost` may cost at most a tenth of the device's rate.
         assert!(total > 0.9 * IOPS as f64, "{weights:?}: {with:?}");
-        // Without it the depth decides, and the depths are equal.
+        // Without `io.cost`, the depth decides, and the depths are equal.
         let without = rates(KNOWN, &of, false, 10..30);
         let even = IOPS as f64 / weights.len() as f64;
         assert!(
@@ -196,7 +196,8 @@ fn iocost_group_with_enough_bios_in_flight_gets_its_weighted_share() {
 
 #[test]
 fn iocost_donates_a_share_that_the_queue_depth_cannot_use() {
-    // Kernel: 4000 for a single reader; at depth 16, 1,200 and 2,300 with weights of 100 and 300.
+    // The kernel gives 4000 reads per second to a single reader. At depth 16 it gives 1,200 and
+    // 2,300 with weights of 100 and 300.
     let alone = rates(KNOWN, &readers(16, &[100]), true, 5..20);
     assert!(alone[0] > 3960.0, "{alone:?}");
     let both = rates(KNOWN, &readers(16, &[100, 300]), true, 5..30);
@@ -206,8 +207,8 @@ fn iocost_donates_a_share_that_the_queue_depth_cannot_use() {
 
 #[test]
 fn iocost_donates_a_light_groups_unused_share_to_a_heavy_group() {
-    // Kernel: 160 to 200 and 3,000 to 3,400 with equal weights, not half each. (Here the light
-    // reader waits for 16 reads of 0.25 ms, and the latency goal is met.)
+    // With equal weights the kernel gives 160 to 200 and 3,000 to 3,400, not one half each. (In
+    // this test the light reader waits for 16 reads of 0.25 ms, and the latency goal is met.)
     let mut of = readers(16, &[100, 100]);
     of[0].depth = 1;
     let both = rates(KNOWN, &of, true, 5..30);
@@ -216,8 +217,8 @@ fn iocost_donates_a_light_groups_unused_share_to_a_heavy_group() {
 
 #[test]
 fn without_latency_goals_only_tag_exhaustion_slows_the_iocost_clock() {
-    // Kernel: 71 and 71 on a disk of 7 ms, with weights of 100 and 200 at depth 4, because it
-    // assumes 2.7 ms for a seek.
+    // The kernel gives 71 and 71 on a disk of 7 ms, with weights of 100 and 200 at depth 4. The
+    // reason is that it assumes 2.7 ms for a seek.
     let disk = Disk {
         service: Nanos::from_ms(7),
         tags: 32,
@@ -226,7 +227,8 @@ fn without_latency_goals_only_tag_exhaustion_slows_the_iocost_clock() {
     };
     let both = rates(disk, &readers(4, &[100, 200]), true, 10..40);
     assert!(both.iter().all(|r| (r - 71.4).abs() < 1.0), "{both:?}");
-    // Kernel: 574 and 1,195 if both want more than there are tags, after the clock has slowed down.
+    // If both readers want more tags than there are, the kernel gives 574 and 1,195 after the clock
+    // has slowed down.
     let flash = Disk {
         tags: 16,
         told: false,
@@ -235,7 +237,7 @@ fn without_latency_goals_only_tag_exhaustion_slows_the_iocost_clock() {
     let both = rates(flash, &readers(32, &[100, 200]), true, 3..4);
     assert!((545.0..603.0).contains(&both[0]), "{both:?}");
     assert!((1135.0..1255.0).contains(&both[1]), "{both:?}");
-    // And 1,224 and 2,481 after the clock has found its rate.
+    // The kernel gives 1,224 and 2,481 after the clock has found its rate.
     let both = rates(flash, &readers(32, &[100, 200]), true, 15..30);
     assert!((1163.0..1347.0).contains(&both[0]), "{both:?}");
     assert!((2357.0..2729.0).contains(&both[1]), "{both:?}");
@@ -253,16 +255,16 @@ fn iocost_share_of_an_idle_group_is_lent_and_returned() {
     }
 }
 
-/// Results of a run: reads of each reader, the clock's lowest and highest rate in percent, and the
-/// number of periods with all requests in the device, with misses, and without a group short of
-/// budget.
+/// Returns the results of a run: the reads of each reader, the clock's lowest and highest rate in
+/// percent, and a number of periods. These are the periods with all requests in the device, with
+/// misses, and without a group that is short of budget.
 fn swings(depth: usize, seconds: std::ops::Range<u64>) -> ([u64; 2], [u64; 2], u32) {
     let mut of = readers(depth, &[300, 100]);
     of[0].rests_s = (10, 20);
     let mut w = World::new(KNOWN, &of, true);
     let (mut done, mut rates, mut all_below) = ([0; 2], [u64::MAX, 0], 0);
     for s in 0..seconds.end {
-        // Second by second, in steps of one period.
+        // A second has about 62 periods. The report of each period is read after the period.
         for period in 0..62 {
             w.run_until(Instant::at_us(s * 1_000_000 + period * 16_129));
             if seconds.contains(&s) {
@@ -280,14 +282,17 @@ fn swings(depth: usize, seconds: std::ops::Range<u64>) -> ([u64; 2], [u64; 2], u
     (done, rates, all_below)
 }
 
-/// Rules 49 to 51: misses slow the clock down period by period; without misses it rises by 1 % per
-/// period. Suppose that all requests of both readers fit into two periods of the device (128 reads
-/// of 0.25 ms, periods of 16 ms). Then nothing waits in front of the device while the clock is too
-/// fast, no group is short of budget, and the depth decides. The misses are found two periods
-/// later, and the clock is then slowed too far. It oscillates: a weight ratio of 300 to 100 gives
-/// 1.7 to 1, and half the time 3 to 1. A clock that was never out of step (no reader was idle)
-/// stays near the device's rate. So does a clock with more requests, because some request always
-/// waits.
+/// Rules 49 to 51: misses slow the clock down period by period. Without misses the clock rises by 1
+/// % per period.
+///
+/// Suppose that all requests of both readers fit into two periods of the device (128 reads of 0.25
+/// ms, periods of 16 ms). While the clock is too fast, nothing waits in front of the device. No
+/// group is then short of budget, and the depth decides. The misses are found two periods later,
+/// and the clock is then slowed too far. So the clock oscillates: weights of 300 and 100 give a
+/// ratio of 1.7 to 1, and half the time 3 to 1.
+///
+/// Two other cases stay near the device's rate. In the first case no reader was idle, so the clock
+/// was never out of step. In the second case there are more requests, so some request always waits.
 #[test]
 fn iocost_clock_may_oscillate_if_two_periods_fit_into_the_queue_depth() {
     let (done, rates, all_below) = swings(64, 21..30);
@@ -350,12 +355,14 @@ fn under_bfq(depth: usize, nr_requests: Option<u32>, strict: bool) -> [u64; 2] {
     [0, 1].map(|i| w.done[i].iter().sum::<u64>() / 8)
 }
 
-/// bfq.md 4.5.2 and 4.13: a slot of a seeky queue is charged by time, whatever was served in it, so
-/// the slots are 3 to 1. The requests that a queue has in the device when its slot ends are served
-/// in the next queue's slot: 128 of the first queue, but 64 of the second, because its group may
-/// hold only 256 tags x 100 / 400. So the second queue loses 16 of its 125 ms more than it gains,
-/// and 300 to 100 gives 3.8 to 1. With enough tags for both, or with only one request below at a
-/// time, it gives 3 to 1.
+/// bfq.md 4.5.2 and 4.13: a slot of a seeky queue is charged by time, whatever was served in it. So
+/// the slots are 3 to 1.
+///
+/// When the slot of a queue ends, its requests in the device are served in the next queue's slot.
+/// These are 128 requests of the first queue, but 64 of the second, because its group may hold only
+/// 256 tags x 100 / 400. So the second queue loses 16 of its 125 ms more than it gains, and weights
+/// of 300 and 100 give a ratio of 3.8 to 1. If there are enough tags for both, or if only one
+/// request is in the device at a time, the ratio is 3 to 1.
 #[test]
 fn bfq_slots_do_not_charge_requests_already_in_the_device() {
     let ratio = |[a, b]: [u64; 2]| a as f64 / b as f64;

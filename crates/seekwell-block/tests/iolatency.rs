@@ -35,8 +35,8 @@ enum Less {
     Requests,
 }
 
-/// Counts the passes within 10 us of the kernel's, and the depth changes at the kernel's instants
-/// with the kernel's depths; each with the total.
+/// Counts the bios that pass within 10 us of the kernel's time. Also counts the depth changes that
+/// equal the kernel's in time and depth. Returns each count with its total.
 fn replay(case: &Value, less: Less) -> ([usize; 2], [usize; 2]) {
     let hz = int(&case["hz"]) as u32;
     let tick_us = 1_000_000 / u64::from(hz);

@@ -121,7 +121,8 @@ fn iomax_matches_every_kernel_release_time() {
     assert_eq!((even, none), ([26, 21], [2003, 0]));
 }
 
-/// M4: a limit shared by two cgroups is not divided fairly; each gets at most its depth per slice.
+/// M4: a limit that two cgroups share is not divided fairly. Each cgroup gets at most its depth per
+/// slice.
 #[test]
 fn iomax_serves_children_of_a_shared_limit_round_robin() {
     for (depths, published) in [([1, 16], [152u64, 2424]), ([8, 64], [408, 2223])] {

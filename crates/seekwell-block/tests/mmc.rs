@@ -58,7 +58,8 @@ impl Scheduler for Fifo {
 
 type Q = LegacyQueue<Fifo, Emmc>;
 
-/// 1 ms per read, 10 ms per write, 1 ms more per further write of a group, 100 us per stop.
+/// The card takes 1 ms per read, 10 ms per write, 1 ms per further write of a group, and 100 us per
+/// stop.
 const CARD: &str = "emmc:motog-sandisk8,noise_read=0,noise_write=0,read_base=996us,read_per_kib=1,\
     write_base=9.996,write_per_kib=1,map_miss=0,place_penalty=0,clean_pool=0,pack_item=1,\
     hpi_stop=100us,page=4KiB";
@@ -130,7 +131,8 @@ fn mmc_driver_fetches_one_request_ahead() {
     for id in 1..=3 {
         q.submit(Instant::START, write(id));
     }
-    // 1 is on the bus, 2 is fetched, 3 is not. Of the four calls, the first one found nothing.
+    // Request 1 is on the bus, 2 is fetched, and 3 is not. The first of the four calls found
+    // nothing.
     assert_eq!((q.in_flight(), q.cx.in_driver), (1, 2));
     let at_start = asked.lock().unwrap().iter().filter(|a| a.1).count();
     assert_eq!(at_start, 2);
@@ -179,7 +181,7 @@ fn idle_mmc_queue_costs_two_empty_fetches() {
     );
 }
 
-/// Whether an arrival wakes the worker that waits for the card.
+/// The option `wakes` decides whether an arrival wakes the worker that waits for the card.
 #[test]
 fn request_arriving_during_a_transfer_is_fetched_at_once_only_if_it_wakes_the_driver() {
     for (wakes, fetched) in [(true, 3_000), (false, 10_000)] {
@@ -222,10 +224,11 @@ fn consecutive_writes_are_packed_into_a_group() {
     for id in 1..=5 {
         q.submit(Instant::START, write(id));
     }
-    // 1 was issued alone; 2 was then fetched, with no write behind it yet.
+    // Request 1 was issued alone. Request 2 was then fetched, and no write was behind it at that
+    // time.
     let rest = [(3, 34_012), (4, 34_012), (5, 34_012)];
     let mut expected = vec![(1, 10_000), (2, 20_000)];
-    // A base and three writes: 9996 + 3 (4 + 1000) us.
+    // The group takes a base time and three writes: 9996 + 3 (4 + 1000) us.
     expected.extend(rest.map(|(id, _)| (id, 20_000 + 9_996 + 3 * 1_004)));
     assert_eq!(finish(&mut q), expected);
     assert_eq!(q.stats().packed, 1);
@@ -282,7 +285,8 @@ fn large_half(id: u64) -> Bio {
     Bio::new(id, TaskId(1), Op::Write, Flags::empty(), id * 5000, 600)
 }
 
-/// Code Aurora: packing begins after a given number of writes in a row; a read ends it.
+/// With the packing of Code Aurora, packing begins after a given number of writes in a row. A read
+/// ends it.
 #[test]
 fn packing_starts_after_a_configured_run_of_writes() {
     let mut q = queue("", host(Packing::After(3)), Fifo::default());
@@ -353,7 +357,8 @@ fn urgent_read_stops_the_running_write_and_passes_the_prefetched_one() {
     q.submit(Instant::START, write(2));
     until(&mut q, Instant::at_us(5_000));
     q.submit(Instant::at_us(5_000), read(3));
-    // 100 us to stop, 1 ms to read; 96 of the 200 sectors (twelve pages) were written.
+    // The stop takes 100 us and the read 1 ms. Before the stop, 96 of the 200 sectors (twelve
+    // pages) were written.
     let rest = 6_100 + 104 * 50;
     assert_eq!(finish(&mut q), [(3, 6_100), (1, rest), (2, rest + 400)]);
     assert_eq!((q.stats().stops, q.stats().requests), (1, 4));
@@ -373,13 +378,14 @@ fn urgent_read_stops_a_packed_group_and_its_written_part_completes() {
             Bio::new(id, TaskId(1), Op::Write, Flags::empty(), id * 1000, 80),
         );
     }
-    // 1 and 2 alone, 4 ms each; then 3, 4 and 5 in a group of 12 ms, stopped in the middle of 4.
+    // Requests 1 and 2 are issued alone and take 4 ms each. Then 3, 4 and 5 are a group of 12 ms,
+    // which is stopped in the middle of 4.
     let mut done = until(&mut q, Instant::at_us(14_000));
     q.submit(Instant::at_us(14_000), read(9));
     done.extend(finish(&mut q));
     let want = [(1, 4_000), (2, 8_000), (3, 14_000), (9, 15_100)];
     assert_eq!(done[..4], want);
-    // Forty sectors of 4 and all of 5 are left; they follow one after the other.
+    // Forty sectors of request 4 and all of request 5 are left. They follow one after the other.
     let order: Vec<u64> = done[4..].iter().map(|d| d.0).collect();
     assert_eq!(order, [4, 5]);
     let last = done.last().unwrap().1;

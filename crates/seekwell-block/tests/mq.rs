@@ -139,8 +139,8 @@ fn flushes_submitted_during_a_flush_share_the_next_one() {
 
 #[test]
 fn flush_sequence_data_is_scheduled_since_6_2_and_bypasses_the_scheduler_before() {
-    // Reads and a write arrive while the flush runs. In 6.12 the data write is sorted among the
-    // writes (whose batch goes first on a fresh queue); in 6.1 it goes before all others.
+    // More writes arrive while the flush runs. In 6.12 the data write is sorted among these writes.
+    // In 6.1 it goes before all others.
     let order = |era| {
         let mut q = deadline(era, true, true, 1);
         q.submit(Instant::START, bio(1, Op::Write, Flags::PREFLUSH, 500));
@@ -151,7 +151,7 @@ fn flush_sequence_data_is_scheduled_since_6_2_and_bypasses_the_scheduler_before(
         finish(&mut q);
         q.device().1.iter().map(|c| c.1).collect::<Vec<_>>()
     };
-    // The first of them was parked while the flush ran.
+    // The write at sector 100 left the scheduler while the flush ran, and was parked.
     assert_eq!(order(Era::Mq), [0, 100, 500, 900, 950]);
     assert_eq!(order(Era::Mq6_1), [0, 500, 100, 900, 950]);
 }
@@ -170,8 +170,8 @@ fn device_without_queueable_flushes_gets_no_command_during_a_flush() {
     assert_eq!(done, [(1, 1_000), (2, 2_000), (3, 3_000)]);
 }
 
-/// Two readers that always have a request in the drive, and a flush. Their reads go directly to the
-/// drive. While the flush is deferred no read may go, or the flush would wait for ever.
+/// Two readers always have a request in the drive. Their reads go directly to the drive. While the
+/// flush is deferred, no read may be issued, or the flush would wait for ever.
 #[test]
 fn direct_issue_does_not_pass_a_flush_deferred_by_sata() {
     let mut q = sata(4);
@@ -196,9 +196,10 @@ fn direct_issue_does_not_pass_a_flush_deferred_by_sata() {
             next += 1;
         }
     }
-    // It arrived at 8 ms with one read in the drive; both took a millisecond.
+    // The flush arrived at 8 ms, when one read was in the drive. The read and the flush took one
+    // millisecond each.
     assert_eq!(flushed_us, Some(10_000));
-    // The waiting reads go after it.
+    // The waiting reads are issued after the flush.
     finish(&mut q);
     let behind = q.device().1.iter().skip_while(|c| c.0 != Op::Flush).count();
     assert_eq!(behind, 3);
@@ -277,7 +278,8 @@ fn nr_requests_sets_tags_and_resets_async_depth() {
 
 #[test]
 fn sleeping_task_submits_nothing_until_it_wakes() {
-    // One tag: the second bio of the task sleeps, and so do the close of its plug and its exit.
+    // There is only one tag, so the second bio of the task sleeps. The close of its plug and its
+    // exit wait too.
     let mut q = queue(Era::Mq, |_| {}, 1, NoScheduler::new);
     q.control(Instant::START, Control::Plug(TaskId(1)));
     for (id, sector) in [(1, 100), (2, 900), (3, 500)] {
@@ -294,8 +296,9 @@ fn sleeping_task_submits_nothing_until_it_wakes() {
 
 #[test]
 fn hardware_queue_reruns_after_3_ms_if_the_scheduler_returned_nothing() {
-    // A real-time request is in flight: mq-deadline has work but returns nothing. Nothing was
-    // parked, so completions do not restart this tag-limited queue; the 3 ms timer does.
+    // A real-time request is in flight, so mq-deadline has work but returns nothing. No request was
+    // parked, so a completion does not restart this queue, which is limited by tags. The 3 ms timer
+    // restarts it.
     let mut q = deadline(Era::Mq, false, false, 4);
     let rt = seekwell_core::IoPrio {
         class: seekwell_core::Class::Rt,
@@ -309,7 +312,8 @@ fn hardware_queue_reruns_after_3_ms_if_the_scheduler_returned_nothing() {
 
 #[test]
 fn requests_refused_by_a_busy_device_keep_their_order_and_are_issued_first() {
-    // Eight tags, but the device takes one command at a time: all five leave the scheduler at once.
+    // There are eight tags, but the device takes one command at a time. All five requests leave the
+    // scheduler at once.
     let dev = Witness(Constant::serial(1, Nanos::from_ms(1)), Vec::new());
     let facts = QueueFacts::example(Era::Mq);
     let clock = TickClock::new(1000);
@@ -322,7 +326,7 @@ fn requests_refused_by_a_busy_device_keep_their_order_and_are_issued_first() {
     }
     q.advance(Instant::START, &mut Vec::new());
     assert_eq!(q.parked(0), 4);
-    // Nothing merges into those requests, and a request between them does not pass them.
+    // No bio merges into the parked requests, and a request between them does not pass them.
     q.submit(Instant::at_us(10), bio(6, Op::Read, Flags::empty(), 350));
     q.submit(Instant::at_us(10), bio(7, Op::Read, Flags::empty(), 308));
     finish(&mut q);
@@ -393,8 +397,8 @@ fn without_scheduler_only_requests_of_the_same_cpu_merge() {
 
 #[test]
 fn scheduler_state_is_shared_by_all_hardware_queues() {
-    // Requests of four CPUs on four queues leave one sorted state in one order, whichever queue
-    // asks.
+    // All queues share one sorted state. Requests of four CPUs on four queues leave it in one
+    // order, whichever queue asks.
     let mut q = wide(4, 2, |cx| MqDeadline::new(cx, Generation::V6_12));
     let sectors = [900, 300, 700, 100, 500, 800, 200, 600];
     for (i, sector) in sectors.into_iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Unusual cases that the interfaces must handle, each with a stub that does only that.
+//! Unusual cases that the interfaces must handle. Each case has a stub with only that quirk.
 
 use seekwell_block::{HostDriver, LegacyOptions, LegacyQueue, Stripe};
 use seekwell_core::{
@@ -189,8 +189,8 @@ fn full_request_pool_makes_processes_take_turns() {
 
 #[test]
 fn requeued_request_is_dispatched_first() {
-    // A started request at the head that the driver could not keep, because the SCSI host looks
-    // ahead.
+    // The SCSI host looks ahead: it starts the request at the head while the device is full. The
+    // driver then returns this request.
     let facts = QueueFacts::example(Era::K4_0);
     let host = HostDriver::Scsi { depth: 1 };
     let dev = Constant::serial(1, SERVICE);
@@ -354,7 +354,7 @@ fn nested_plugs_flush_when_the_outer_plug_closes_and_are_sorted_in_4_0() {
     );
 }
 
-/// One command at a time, writes can be stopped.
+/// A device that takes one command at a time, and that can stop writes.
 struct Stoppable {
     inner: Constant,
     facts: DeviceFacts,

@@ -53,8 +53,7 @@ bitflags::bitflags! {
         const NOMERGE = 1 << 7;
         /// The bio is a barrier of 2.6. No request passes it in either direction.
         const BARRIER = 1 << 8;
-        /// The bio is a read-ahead that a trace marks as submitted without SYNC, that is an async
-        /// read.
+        /// The bio is an async read: a read-ahead that a trace marks as submitted without SYNC.
         const ASYNC_READ = 1 << 9;
         /// A flusher wrote the bio, and no task waits for it (REQ_BACKGROUND, 4.10 and later).
         const BACKGROUND = 1 << 10;

@@ -28,7 +28,7 @@ pub struct Command {
     pub fua: bool,
 }
 
-// Here, because events are below devices.
+// This function is in this module, because the module of events does not depend on devices.
 impl Event {
     /// Returns an event about a command to a device.
     pub fn of_command(at: Instant, action: Action, c: &Command) -> Self {

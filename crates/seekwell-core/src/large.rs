@@ -1,11 +1,11 @@
 //! An allocator that puts large blocks of memory on large pages.
 //!
 //! The inodes, names and cached pages of a modelled machine take a hundred megabytes, and each step
-//! accesses a few lines of them. With pages of 4 KiB, nearly every access needs an entry of a page
-//! table that is not in the processor's cache. Under a hypervisor it needs two such entries. If
-//! `/sys/kernel/mm/transparent_hugepage/enabled` is `madvise`, the kernel gives large pages only on
-//! request, and this module makes the request. If the file is `always` or `never`, this module has
-//! no effect.
+//! accesses a few cache lines of them. With pages of 4 KiB, nearly every access needs an entry of a
+//! page table that is not in the processor's cache. Under a hypervisor it needs two such entries.
+//! If `/sys/kernel/mm/transparent_hugepage/enabled` is `madvise`, the kernel gives large pages only
+//! on request, and this module makes the request. If the file is `always` or `never`, this module
+//! has no effect.
 
 use rustix::mm::{
     Advice, MapFlags, MremapFlags, ProtFlags, madvise, mmap_anonymous, mremap_fixed, munmap,
@@ -253,8 +253,8 @@ mod tests {
                 LargePages.dealloc(block, grown);
             }
         }
-        // One page of 2 MiB left over per block would be 20 GB. Other tests of this process also
-        // have mappings.
+        // If each block left a page of 2 MiB behind, the rest would be 20 GB. Other tests of this
+        // process also have mappings.
         let more = mapped().saturating_sub(before) * 4096;
         assert!(more < 4 << 30, "{more} bytes");
     }

@@ -2,10 +2,10 @@
 //!
 //! Many trees share one table of nodes. Entries are indices (of requests, queues or entities). The
 //! key is stored in the node. An entry goes to the right of entries with an equal key. Insertion
-//! and removal follow the textbook algorithm (Cormen et al., *Introduction to Algorithms*), because
-//! a few decisions of CFQ and BFQ depend on the *shape* of the kernel's trees, and this algorithm
-//! gives the same shape. A node can store an augmentation of its subtree (in BFQ the smallest start
-//! time). The augmentation `()` has no cost.
+//! and removal follow the textbook algorithm (Cormen et al., *Introduction to Algorithms*), which
+//! gives trees of the same *shape* as the kernel's. A few decisions of CFQ and BFQ depend on this
+//! shape. A node can store an augmentation of its subtree (in BFQ the smallest start time). The
+//! augmentation `()` has no cost.
 
 use std::cmp::Ordering;
 

@@ -81,9 +81,8 @@ pub struct SchedulerWork {
 pub trait BioSink {
     /// Submits a bio at `now`.
     fn submit(&mut self, now: Instant, bio: Bio);
-    /// Like `submit`, for a bio that was delayed: the program would have submitted it at `asked`,
-    /// but slept because of an earlier bio that waited for a request. Only latencies depend on
-    /// `asked`.
+    /// Like `submit`, for a delayed bio. The program would have submitted the bio at `asked`, but
+    /// slept because an earlier bio waited for a request. Only latencies depend on `asked`.
     fn submit_asked(&mut self, now: Instant, asked: Instant, bio: Bio) {
         let _ = asked;
         self.submit(now, bio);

@@ -1,10 +1,15 @@
 //! "Did you mean": finds the known names that are nearest to an unknown name, for all registries of
 //! names.
 //!
-//! Case, `-`, `_`, `.` and blanks are ignored. The order of preference is: a name with the same
-//! letters; a name with a known alias; a name that begins with the typed text; a name with a few
-//! typing errors (a letter that is wrong, missing, additional or swapped with the next one); a name
-//! that contains the text. Names that sound alike and neighbouring keys are not considered.
+//! Case, `-`, `_`, `.` and blanks are ignored. The names are preferred in this order:
+//! - a name with the same letters;
+//! - a name with a known alias;
+//! - a name that begins with the typed text;
+//! - a name with a few typing errors (a letter that is wrong, missing, additional or swapped with
+//!   the next one);
+//! - a name that contains the text.
+//!
+//! Names that sound alike and neighbouring keys are not considered.
 
 use crate::prose::all_in_prose;
 use strsim::osa_distance;
@@ -97,8 +102,8 @@ pub fn question(names: &[&str]) -> Option<String> {
     })
 }
 
-/// Returns the text that follows "there is no such ...; ". It is a suggestion and the command that
-/// lists all names, or all names if none is similar.
+/// Returns the text that follows "there is no such ...; ". If a name is similar, the text is a
+/// suggestion and the command that lists all names. Otherwise it is the list of all names.
 pub fn remedy<'a>(
     asked: &str,
     known: &[&'a str],

@@ -67,7 +67,7 @@ impl Instant {
     /// The start of every run: 1000 s after boot.
     pub const START: Instant = Instant(1000 * NSEC_PER_SEC);
     /// The last instant at which a run may start anything: 292 years, the range of a signed number
-    /// of nanoseconds. Work that is in progress then can last for the same time again.
+    /// of nanoseconds. Work in progress at that instant can last for another 292 years.
     pub const LAST: Instant = Instant(i64::MAX as u64);
     /// An instant later than all others.
     pub const FAR: Instant = Instant(u64::MAX);
@@ -147,8 +147,8 @@ impl TickClock {
         ((t.0 as u128 + self.phase.0 as u128) * self.hz as u128 / NSEC_PER_SEC as u128) as u64
     }
     /// Returns the jiffy that contains `t`, and an instant up to which the jiffy lasts at least.
-    /// This instant is the end of the jiffy, or earlier by at most half of its remaining time,
-    /// because it is computed without a division by a variable.
+    /// The instant is computed without a division by a variable. So it can be earlier than the end
+    /// of the jiffy, by at most half of the remaining time.
     pub const fn jiffy_at(&self, t: Instant) -> (u64, Instant) {
         if let Some(since) = t.0.checked_add(self.phase.0)
             && let Some(ticks) = since.checked_mul(self.hz as u64)

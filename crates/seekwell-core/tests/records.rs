@@ -19,7 +19,7 @@ fn record_of_schema_1_is_read_completely() {
     assert_eq!((old.duration_ns, old.requests), (239_737_926, 823));
     let read_back = old.operation("fsync").expect("measured").latency.count();
     assert_eq!(read_back, 3);
-    // Fields that it did not have stay absent, also after writing it again.
+    // Fields that the old record did not have stay absent, also when the record is written again.
     assert!(old.spec.is_none() && old.early.is_none() && old.host.is_none());
     assert_eq!((old.spec_hash.as_str(), old.build.as_str()), ("", ""));
     let again = serde_json::to_value(&old).expect("a record");

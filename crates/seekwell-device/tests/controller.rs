@@ -86,7 +86,7 @@ fn write_throughput_is_divided_by_operations_per_write() {
         .iops()
     };
     let all = rate("raid0", 8);
-    // Q customers in a closed network of n servers.
+    // The throughput of a closed network with Q customers and n servers is n Q / (Q + n - 1).
     near("raid0", all, 8_000.0 * 128.0 / (128.0 + 7.0), 0.02);
     near("raid10", rate("raid10", 8), all / 2.0, 0.03);
     near("raid5", rate("raid5", 8), all / 4.0, 0.05);
@@ -243,7 +243,7 @@ fn cloud_volume_delivers_its_provisioned_rates() {
         0.7 * libm::exp(0.25 * 0.25 / 2.0),
         0.02,
     );
-    // Burst: 3000 per second while credits last, then the base rate.
+    // The burst rate is 3000 per second while credits last. Then the base rate applies.
     let mut c = client("cloud:gp2,credits=27000");
     near(
         "gp2 burst",

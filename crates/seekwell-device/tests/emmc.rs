@@ -28,7 +28,8 @@ fn near(what: &str, got: f64, want: f64, share: f64) {
     );
 }
 
-/// 683 us + 14.5 us per KiB, and 150 us more if the map part is not loaded. 64 parts are kept.
+/// A read takes 683 us + 14.5 us per KiB, and 150 us more for each part of the map that is not
+/// loaded. The card keeps 64 parts.
 #[test]
 fn read_cost_is_base_plus_length_plus_map_misses() {
     let mut c = client("");
@@ -44,7 +45,8 @@ fn read_cost_is_base_plus_length_plus_map_misses() {
     assert_eq!(cost(&mut c, Op::Read, 0, 8), 891.0, "the oldest has gone");
 }
 
-/// 2830 us + 60 us per KiB, and 2580 us more outside the four most recently written segments.
+/// A write takes 2830 us + 60 us per KiB, and 2580 us more outside the four most recently written
+/// segments.
 #[test]
 fn write_outside_an_open_segment_costs_more() {
     let mut c = client("");
@@ -103,7 +105,8 @@ fn group(list: &[(u64, u32)]) -> Vec<Command> {
     list.iter().enumerate().map(of).collect()
 }
 
-/// One base time, one penalty per segment, 20 us per write; all writes complete together.
+/// A packed group takes one base time, one penalty per segment, and 20 us per write. All writes
+/// complete together.
 #[test]
 fn packed_group_pays_base_and_segment_costs_once() {
     let mut d = card("");
@@ -141,8 +144,8 @@ fn invalid_groups_are_rejected() {
     assert_eq!(plain.accept_packed(Instant::START, &four), Accept::Busy);
 }
 
-/// Stopped halfway: half of the write is on the medium, in whole pages, and the card is free 300 us
-/// later.
+/// If a write is stopped halfway, half of it is on the medium, in whole pages. The card is free 300
+/// us later.
 #[test]
 fn stopped_write_keeps_whole_pages_and_never_completes() {
     let mut d = card("");
@@ -203,8 +206,8 @@ fn reads_cached_writes_and_cards_without_hpi_are_not_stopped() {
     assert!(!card(",hpi=no").facts().can_stop);
 }
 
-/// 250 us + 5.1 us per KiB into the cache. A flush pays for all writes, in groups that share a base
-/// time.
+/// A write into the cache takes 250 us + 5.1 us per KiB. A flush pays for all writes, in groups
+/// that share a base time.
 #[test]
 fn write_cache_hides_write_cost_until_a_flush() {
     let mut d = card(",cache=64KiB");
@@ -247,7 +250,8 @@ fn cache_drains_while_the_card_is_idle() {
         cost(&mut c, Op::Write, i * 8, 8);
     }
     let before = c.device.dirty_sectors();
-    // Base, placement and the first write; then one write per 260 us.
+    // The first write takes the base time, the time of the placement, and 260 us. Each further
+    // write takes 260 us.
     c.sleep(Nanos::from_us(2830 + 2580 + 260 + 3 * 260 - 100));
     assert_eq!((before, c.device.dirty_sectors()), (64, 32));
     // A read waits only for the write in progress.

@@ -58,7 +58,8 @@ pub fn near(what: &str, got: f64, want: f64, share: f64) {
     );
 }
 
-/// Throughput over that at depth 1, for depths 2, 4, 8, 16, 31, from another implementation.
+/// Throughput at the depths 2, 4, 8, 16 and 31, divided by the throughput at depth 1. The values
+/// are from another implementation of the model.
 const GAINS: [(&str, f64, [f64; 5]); 8] = [
     (
         "guard=0,p_miss=0,age_limit=0",
@@ -220,7 +221,8 @@ fn sequential_rate_falls_by_zone_and_equals_the_sustained_rate() {
     }
 }
 
-/// Reads of n bytes with a pause g between them reach min(R, n / (g + t_oh + n/B)).
+/// The rate of reads of n bytes with a pause g between them is min(R, n / (g + t_oh + n/B)). R is
+/// the media rate, t_oh the overhead of a cache hit, and B the rate of the link.
 #[test]
 fn single_reader_streams_at_media_rate_for_any_record_size() {
     let p = params("hitachi-7k200");
@@ -297,7 +299,8 @@ fn each_sequential_read_loses_a_revolution_without_look_ahead() {
 
 #[test]
 fn alternating_sequential_streams_lose_most_throughput() {
-    // MB/s from another implementation, at 10 % and 60 % of the drive.
+    // These rates in MB/s, at 10 % and 60 % of the drive, are from another implementation of the
+    // model.
     for (sectors, mb) in [
         (8, 0.2),
         (32, 1.0),
@@ -329,7 +332,8 @@ fn seek_times_can_differ_by_direction() {
     near("inward less outward", mean[1] - mean[0], seek * 0.5, 0.06);
 }
 
-/// Expected rotation and transfer of a request over a share f of a track: T (1/2 + f - f^2/2).
+/// The expected rotation and transfer of a request for a fraction f of a track is T (1/2 + f -
+/// f^2/2).
 #[test]
 fn zero_latency_access_saves_half_the_squared_fraction() {
     for (option, gain) in [("yes", 0.5), ("no", 0.0)] {
@@ -344,7 +348,7 @@ fn zero_latency_access_saves_half_the_squared_fraction() {
             for _ in 0..4_000 {
                 c.sleep(Nanos(below(&mut rng, 100_000_000)));
                 sum += c.send(command(Op::Read, 0, sectors)).as_ms_f64();
-                // As many other segments as the drive has: the track must be read again.
+                // These reads replace all segments of the drive, so the track must be read again.
                 for far in 0..14u64 {
                     c.send(command(Op::Read, 10_000_000 * (far + 1), 8));
                 }
@@ -399,7 +403,7 @@ fn error_recovery_affects_only_the_tail() {
 #[test]
 fn remapped_sectors_cost_extra_time() {
     let clean = random(&mut client("hitachi-7k200"), Op::Read, 1, 10_000).mean_ms();
-    // One request of eight sectors in 12.5 contains a remapped one.
+    // One in 12.5 requests of eight sectors contains a remapped sector.
     let spotted = random(
         &mut client("hitachi-7k200,remap=10000"),
         Op::Read,
@@ -435,8 +439,8 @@ fn fast_variant_has_the_means_of_the_full_model() {
     }
 }
 
-/// The gains are those of the full model's table. The medium rate follows a curve instead of zones,
-/// and is close to theirs everywhere. The name marks the results.
+/// The gains are those of the table of the full model. The medium rate follows a curve instead of
+/// zones, and is close to the rate of the zones everywhere. The device name marks the results.
 #[test]
 fn fast_variant_keeps_the_gains_and_zone_rates() {
     let fast = |options: &str| {

@@ -167,7 +167,7 @@ fn invalid_specifications_are_rejected_with_a_remedy() {
 const DISK: &str = include_str!("../presets/hdd-hitachi-7k200.toml");
 const FLASH: &str = include_str!("../presets/ssd-s3700-100.toml");
 
-/// A preset with one line replaced or added, or with everything before a point removed.
+/// Returns the error of the preset `text` after its first `replace` is replaced by `by`.
 fn error_of_edited_preset(text: &str, replace: &str, by: &str) -> DeviceError {
     assert!(text.contains(replace), "{replace}");
     // Tests of one process run in parallel, so each file has its own name.

@@ -232,7 +232,8 @@ fn filled_drive_converges_to_the_generated_steady_state() {
 
 #[test]
 fn trimmed_space_counts_as_spare_space() {
-    // Half of the addresses are trimmed: rho_eff = (1 + rho) / V - 1.
+    // Half of the addresses are trimmed, so the fraction with data is V = 1/2, and rho_eff = (1 +
+    // rho) / V - 1.
     let mut c = small(0.10, "steady", ",block=256,capacity=2097152");
     let span = pages(&c.device);
     let half = span / 2;
@@ -323,10 +324,12 @@ fn cleaning_rules_rank_by_known_write_amplification() {
     let (greedy, ten, two) = (wa("greedy"), wa("choices"), wa("choices,gc_choices=2"));
     let (fifo, age) = (wa("fifo"), wa("cost-benefit"));
     println!("greedy {greedy} choices {ten} two {two} fifo {fifo} cost-benefit {age}");
-    // A few choices are nearly as good as all; two are not.
+    // The best of a few random blocks is nearly as good as the best of all blocks. The best of two
+    // is not.
     assert!(ten > greedy * 0.99 && ten < greedy * 1.10);
     assert!(two > ten * 1.05);
-    // Oldest first cannot exploit chance; cost-benefit is close to greedy.
+    // The policy that cleans the oldest block cannot use blocks that have few valid pages by
+    // chance. Cost-benefit is close to greedy.
     assert!(fifo > greedy * 1.02);
     assert!(age < fifo && age > greedy * 0.99);
 }
@@ -419,7 +422,8 @@ fn page_map_never_loses_or_duplicates_a_page() {
                 let op = if trim { Op::Discard } else { Op::Write };
                 next.push(command(op, at * 8, n as u32 * 8));
             }
-            // One command at a time, so the order of completion is the order of the commands.
+            // Only one command is in flight at a time, so the order of completion is the order of
+            // the commands.
             c.run(next.len(), 1, Nanos::ZERO, |i| next[i]);
             if round % 20 == 0 {
                 c.send(command(Op::Flush, 0, 0));
@@ -432,8 +436,8 @@ fn page_map_never_loses_or_duplicates_a_page() {
     }
 }
 
-/// Growth of write amplification from the filled drive on: the cheap variant's formula against the
-/// page map.
+/// Compares the growth of write amplification from the filled drive on: the formula of the cheap
+/// variant against the page map.
 #[test]
 fn cheap_amplification_ramp_follows_the_page_map() {
     for rho in [0.10, 0.28] {

@@ -19,9 +19,9 @@ const DEVICES: [&str; 11] = [
     "cloud:aws-gp2-100",
 ];
 
-/// Nanoseconds in which a disk's platter makes a whole number of revolutions exactly, because a
-/// revolution is a whole number of 1/1024 ns. Other devices have no revolution, and any number will
-/// do.
+/// Returns a time in ns in which a disk makes exactly a whole number of revolutions. Such a time
+/// exists because a revolution is a whole number of 1/1024 ns. Other devices have no revolution, so
+/// any number will do.
 fn whole_turns(spec: &str) -> u64 {
     let preset = match read_preset(spec) {
         Ok(p) if p.kind == "hdd" => p,

@@ -1,5 +1,5 @@
 //! CPU cost of each scheduler: the number of instructions that Seekwell's own code executes for one
-//! request, from insertion to completion, while 8 processes have 32 requests queued.
+//! request, from insertion to completion. In the measurement, 8 processes have 32 requests queued.
 //!
 //! The numbers were measured with callgrind (`seekwell-bench gate`) for the default version of each
 //! scheduler. A test in `seekwell-bench` compares them with the stored results of the measurement.

@@ -211,7 +211,8 @@ impl Cx {
             self.charge(rq);
         }
     }
-    /// Not inlined, so that an insertion costs only one extra test if work is not charged.
+    /// This function is not inlined. So an insertion costs only one extra test if work is not
+    /// charged.
     #[inline(never)]
     fn charge(&mut self, rq: RqId) {
         let Some(w) = &mut self.work else {
@@ -451,7 +452,7 @@ impl Cx {
     pub fn why_ioc(&mut self, rule: &'static Rule, ioc: IocId, detail: impl FnOnce() -> String) {
         self.why(rule, || About::ioc(ioc).says(detail()));
     }
-    /// Not inlined, so that the scheduler's own code stays small.
+    /// This function is not inlined, so that the scheduler's own code stays small.
     #[cold]
     #[inline(never)]
     fn why_slow<R: Into<Reason>>(&mut self, rule: &'static Rule, detail: impl FnOnce() -> R) {

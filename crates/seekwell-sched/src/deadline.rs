@@ -42,7 +42,7 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/deadline-iosched.c, Linux 2.6.18, 2.6.24, 3.4, 4.0",
     per_process: false,
     hash: hash_always,
-    // write_expire, and then writes_starved + 1 full batches of fifo_batch.
+    // The bound is write_expire, and then writes_starved + 1 full batches of fifo_batch.
     waiting: Waiting {
         fixed_ms: 5000,
         requests: 48,

@@ -131,7 +131,7 @@ impl<const N: usize> Fifos<N> {
 
 /// Counts the dispatches since the last check of the deadlines. A check is due after `fifo_batch +
 /// 1` counted dispatches. The first check comes at dispatch `fifo_batch + 2`, and later checks
-/// every `fifo_batch + 1` dispatches, because the request that is dispatched at a check counts for
+/// every `fifo_batch + 1` dispatches. The reason is that a request dispatched at a check counts for
 /// the next batch.
 #[derive(Debug)]
 pub struct ExpiryCheck {

@@ -23,9 +23,9 @@
 //! Two defects of the original are reproduced:
 //!
 //! - A change of the ioprio has no effect after the first request of a context.
-//! - A context without queued requests that queues a new request gets at least the smallest vios of
-//!   its class, so that it does not profit from a pause. This rule is skipped if another request of
-//!   the same context is still in flight.
+//! - When a context without queued requests queues a request, its vios rise to at least the
+//!   smallest vios of its class. So a context does not profit from a pause. This rule is skipped if
+//!   another request of the same context is still in flight.
 
 use crate::contract::{Insert, IocEvent, MergeKind, Scheduler};
 use crate::cx::{Cx, Emit};

@@ -224,8 +224,8 @@ pub fn of_its_time(info: &SchedulerInfo, year: u16) -> Option<(String, Era)> {
     if all.iter().any(of_layer) {
         all.retain(of_layer);
     }
-    // Among versions of the same year, the one that its scheduler lists first. A version newer than
-    // the default version is never chosen.
+    // Of several versions of the same year, the version that its scheduler lists first is chosen. A
+    // version newer than the default version is never chosen.
     let today = info.versions.first()?.1;
     let then = all.iter().rev();
     let then =

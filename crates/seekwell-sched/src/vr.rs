@@ -48,7 +48,7 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/vr-iosched.c in four published phone kernels",
     per_process: false,
     hash: hash_always,
-    // async_expire. Deadlines are checked after fifo_batch (16) dispatches.
+    // The bound is async_expire. Deadlines are checked after fifo_batch (16) dispatches.
     waiting: Waiting {
         fixed_ms: 5000,
         requests: 17,
@@ -206,7 +206,8 @@ pub struct Vr {
     /// request with that start was dispatched.
     prev: Option<RqId>,
     /// True if `prev` was merged into another request while a request with the same start followed
-    /// it in the order. The request before `prev` replaced it, not the request that followed.
+    /// it in the order. The candidate is then the request before that one, not the request that
+    /// followed.
     equal_lost: bool,
     expire_j: [u64; 2],
     rev_penalty: u32,

@@ -45,8 +45,8 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/zen-iosched.c in seven published phone kernels",
     per_process: false,
     hash: hash_always,
-    // async_expire. It is checked between batches of fifo_batch (16), which also contain sync
-    // requests.
+    // The bound is async_expire. This deadline is checked between batches of fifo_batch (16)
+    // requests, which include sync requests.
     waiting: Waiting {
         fixed_ms: 5000,
         requests: 64,
@@ -257,7 +257,8 @@ impl Scheduler for Zen {
         };
         let class = if sync { SYNC } else { ASYNC };
         let deadline_j = match self.expire_j[class] {
-            // Due on arrival, for both ways to test the expiry.
+            // With an expiry time of 0, the request is due on arrival for both ways to test the
+            // expiry.
             0 => cx.jiffies() - u64::from(self.variant.strict_expiry),
             expire_j => cx.jiffies() + expire_j,
         };

@@ -1,5 +1,5 @@
-//! Compares the tables in cfq/mod.rs and bfq/mod.rs with the code: both directions must match the
-//! code's comments, and the function of every rule must be in a table.
+//! Compares the tables in cfq/mod.rs and bfq/mod.rs with the comments in the code, in both
+//! directions. The kernel function of every rule must also be in a table.
 
 use seekwell_sched::find;
 use std::collections::BTreeSet;

@@ -1,5 +1,5 @@
-//! A request that the driver returns (an eMMC stops a write for an urgent read) goes first in its
-//! queue, and the counters of its dispatch are corrected.
+//! An eMMC can stop a write for an urgent read, and the driver then returns the write. The write
+//! must go first in its queue again, and the counters of its dispatch must be corrected.
 
 use seekwell_core::{
     Bio, CgroupId, Class, Era, Flags, Instant, IoPrio, IocId, Op, RqId, State, TaskId, TickClock,
@@ -74,7 +74,8 @@ fn row_reports_an_urgent_read_and_dispatches_the_stopped_write_again() {
     assert_eq!(b.next(), Some(read));
     assert!(!b.sched.urgent());
     b.complete(read);
-    // It is first in its queue again. Its quantum is not refunded: 1 was used, 3 are left.
+    // The returned write is first in its queue again. Its quantum is not refunded: 1 was used, 3
+    // are left.
     for &w in &writes[4..] {
         assert_eq!(b.next(), Some(w));
     }
@@ -104,7 +105,8 @@ fn fiops_does_not_count_a_reinserted_request_as_in_flight() {
     let write = b.bio(writer, Op::Write);
     assert_eq!(b.next(), None, "a lone async head waits for the read");
     b.give(read, Insert::Reinsert);
-    // Two contexts are on the tree: the read's was charged, the write's starts at min_vios.
+    // Two contexts are on the tree. The context of the read was charged, and the context of the
+    // write starts at the smallest vios.
     assert_eq!(b.next(), Some(write));
     assert_eq!(b.next(), Some(read));
     b.complete(write);
@@ -128,7 +130,8 @@ fn zen_vr_and_sio_put_a_reinserted_request_first() {
     let writes: Vec<_> = (0..3).map(|_| b.bio(writer, Op::Write)).collect();
     assert_eq!(b.next(), Some(writes[0]));
     b.give(writes[0], Insert::Reinsert);
-    // In sector order as before, because the head stands at it.
+    // The order of sectors is the same as without the return, because the head is at the returned
+    // request.
     for &w in &writes {
         assert_eq!(b.next(), Some(w));
     }

@@ -82,7 +82,7 @@ fn milliseconds_are_stored_in_jiffies() {
     assert_eq!(zen.show(&cx, "sync_expire").as_deref(), Some("248"));
     zen.store(&mut cx, "sync_expire", "250").unwrap();
     assert_eq!(zen.show(&cx, "sync_expire").as_deref(), Some("252"));
-    // The copies that mistook milliseconds for jiffies.
+    // These copies use jiffies where milliseconds were meant.
     let (cx, sio) = make("sio-oneplus", 100);
     assert_eq!(sio.show(&cx, "sync_read_expire").as_deref(), Some("10000"));
     assert_eq!(sio.show(&cx, "sync_write_expire").as_deref(), Some("50000"));

@@ -34,7 +34,7 @@ fn constants(table: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether `name` is a separate word in `code`, outside comments.
+/// Returns true if `name` is a separate word in `code`, outside comments.
 fn names(code: &str, name: &str) -> bool {
     let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let lines = code.lines().filter(|l| !l.trim_start().starts_with("//"));
@@ -118,7 +118,8 @@ fn rules_are_well_formed_and_unique() {
     }
 }
 
-/// A number is useless to a reader who does not have the text it comes from.
+/// A comment must not be only a number, because readers do not have the text that the number refers
+/// to.
 #[test]
 fn no_comment_is_only_a_number() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");

@@ -129,7 +129,7 @@ impl Placer {
     /// Returns the control message that must precede a bio, if the priority of its task changed.
     fn priority_change(&mut self, bio: &Bio) -> Option<Control> {
         let prio = bio.ioprio?;
-        // The default priority of a task.
+        // BE 4 is the default priority of a task.
         let known = self.prios.get(&bio.task).copied();
         if known.unwrap_or(IoPrio::be(4)) == prio {
             return None;

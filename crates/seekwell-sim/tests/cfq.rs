@@ -102,7 +102,7 @@ impl Watch {
     fn is_sync(&self, op: Op, flags: Flags) -> bool {
         op == Op::Read || (self.version != "2.6.18" && flags.contains(Flags::SYNC))
     }
-    /// Whether requests of tasks outside the IDLE class wait in queues.
+    /// Returns true if requests of tasks outside the IDLE class wait in queues.
     fn others_wait(&self, but: &[u32]) -> bool {
         self.queued
             .iter()
@@ -157,8 +157,8 @@ impl Watch {
         }
         self.sync_in_flight += u32::from(sync);
         self.async_moves += u32::from(!sync);
-        // The limit of a slice at level 4. It is known to apply if slices are tracked request by
-        // request and all async requests share one queue.
+        // At level 4, a slice allows 16 async requests. The limit is known to apply only if slices
+        // are tracked request by request and all async requests share one queue.
         let all_share = self.idle_tasks.is_empty();
         if grouped(self.version) && all_share && !sync && self.async_moves >= 16 {
             self.slice_spent = self.queued.iter().any(|((_, sync), n)| *sync && *n > 0);
@@ -201,7 +201,7 @@ const SOON: Nanos = Nanos::from_secs(100);
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Slices, async writes and the IDLE class (invariants 4 to 7).
+    /// Tests slices, async writes and the IDLE class (invariants 4 to 7).
     #[test]
     fn slices_are_exclusive_and_async_and_idle_requests_yield(
         version in prop::sample::select(VERSIONS.to_vec()),
@@ -227,8 +227,8 @@ proptest! {
         prop_assert_eq!(run.done, ios.len() as u64);
     }
 
-    /// No request waits for an idle device longer than the idle wait (invariant 3); without idle
-    /// waits, not at all (invariant 12).
+    /// No request waits for an idle device longer than the idle wait (invariant 3). Without idle
+    /// waits, no request waits for an idle device (invariant 12).
     #[test]
     fn idle_waits_end_in_time(
         version in prop::sample::select(VERSIONS[1..].to_vec()),

@@ -86,8 +86,8 @@ async fn appends(mut m: SimMachine) -> Outcome {
     Ok(())
 }
 
-/// The same I/O by hand without the page cache: a page of data, four pages of journal in the middle
-/// of the device, a flush, the commit record, a flush.
+/// Makes the same I/O by hand, without the page cache: a page of data, four pages of journal in the
+/// middle of the device, a flush, the commit record, a flush.
 async fn by_hand(mut m: SimMachine) -> Outcome {
     let f = m.open_device(OpenFlags::DIRECT).await.doing(|| "open")?;
     let middle = m.fstat(f).await.doing(|| "size")?.len / 2 / 4096 * 4096;
@@ -150,7 +150,7 @@ async fn cold_read(mut m: SimMachine) -> Outcome {
     Ok(())
 }
 
-/// The device's rate: 1 MiB at a time, two outstanding, without the page cache.
+/// Measures the rate of the device: 1 MiB at a time, two reads outstanding, without the page cache.
 async fn raw_read(mut m: SimMachine) -> Outcome {
     use seekwell_workload::{AioOp, AioRequest};
     let fd = m.open_device(OpenFlags::DIRECT).await.doing(|| "open")?;

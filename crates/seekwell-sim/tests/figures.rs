@@ -92,7 +92,7 @@ fn bio_latencies_rank_schedulers_like_program_latencies() {
 /// One direct read at a time: there is no wait, so bio and operation differ only by the call.
 #[test]
 fn single_direct_read_takes_as_long_as_its_bio() {
-    // Long enough on the disk that three reads of metadata do not change the ranks.
+    // The run on the disk is so long that three reads of metadata do not change the ranks.
     let long = "random-read:size=64m,seconds=20s";
     for (device, scheduler, workload) in [
         (NVME, "kyber", ALONE),
@@ -113,7 +113,7 @@ fn single_direct_read_takes_as_long_as_its_bio() {
     }
 }
 
-/// The columns cover the time of the clock.
+/// The columns of the record cover only the time in which the workload's clock ran.
 #[test]
 fn requests_before_the_measurement_are_not_counted() {
     let r = run(DISK, "cfq", "random-read:size=64m,seconds=5s");
@@ -136,7 +136,8 @@ fn requests_before_the_measurement_are_not_counted() {
         r.read.bytes as f64,
         1e-9,
     );
-    // 64 MiB were written before the clock; only the rest of the journal may follow.
+    // The program wrote 64 MiB before its clock started. While the clock runs, only the rest of the
+    // journal may be written.
     assert!(r.write.bytes < 1 << 20, "{}", r.write.bytes);
     assert!(
         r.requests < r.read.ios + 50,

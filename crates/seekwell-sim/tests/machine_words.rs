@@ -108,7 +108,7 @@ fn slower_core_slows_only_cpu_bound_work() {
 
 #[test]
 fn dirty_limits_determine_when_writers_are_throttled() {
-    // Seconds until a gigabyte is written; 4 GB of memory can buffer a part of it.
+    // Seconds until a gigabyte is written. A memory of 4 GB can buffer a part of it.
     let seconds = |list: &str| 16.0 / metric(&ran("fs-mark:files=16,size=64MiB,sync=none", list));
     let usual = seconds("memory=4G");
     let much = seconds("memory=4G,dirty_ratio=80,dirty_background_ratio=60");
@@ -215,9 +215,9 @@ fn run_on(workload: &str, device: &str, scheduler: &str, machine_list: &str) -> 
     run(&s, Hooks::default()).expect("it runs")
 }
 
-/// A window of 128 KiB spans two strips of 64 KiB: one reader keeps two disks busy, whatever their
-/// number. Kernels make the window two rows long, for md in all versions, and for other devices
-/// that report rows since 5.10.
+/// A window of 128 KiB spans two strips of 64 KiB, so one reader keeps two disks busy, whatever
+/// their number is. Kernels therefore make the window two rows long: for md in all versions, and
+/// since 5.10 for other devices that report rows.
 #[test]
 fn single_reader_keeps_two_array_members_busy() {
     let rate = |device: &str, scheduler: &str, list: &str| {
@@ -239,8 +239,9 @@ fn single_reader_keeps_two_array_members_busy() {
         println!("{array} {scheduler}: {before:.1} disks' rate, {now:.1} as the kernel sets it");
         assert!(now > before * 1.15, "{array} {scheduler}: {before} {now}");
     }
-    // In the model the window does not help here. A drive with a second command does not read on
-    // across the parity between its strips; it waits for the strips. This behaviour is an estimate.
+    // In the model, the larger window does not help here. A drive that has a second command does
+    // not read ahead across the parity between its strips, but waits for the next strip. This
+    // behaviour is an estimate.
     let array = "raid5:members=5,of=hdd:hitachi-7k500";
     let [before, now] = ["read_ahead_kb=128", ""].map(|list| rate(array, "none", list) / disk);
     println!("{array}: {before:.1}, {now:.1}");

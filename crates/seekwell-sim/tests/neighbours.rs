@@ -108,7 +108,7 @@ fn neighbour_is_recorded_under_its_own_name() {
             .iter()
             .all(|t| t.path.starts_with("beside/fs-mark"))
     );
-    // The measured program's part contains none of it.
+    // The part of the measured program contains no operations of the background program.
     let kinds: Vec<&str> = r.operations.iter().map(|o| o.kind.as_str()).collect();
     let alone = ran(&spec("fs-mark:files=30,size=16KiB", DISK, "cfq", &[]));
     let own: Vec<&str> = alone.operations.iter().map(|o| o.kind.as_str()).collect();

@@ -17,7 +17,7 @@ const DISK: &str = "constant:depth=128,write_cache=yes,rotational=yes,capacity=8
 /// The modelled journal's thread.
 const JOURNAL: TaskId = TaskId(2);
 
-/// Synchronous writes, their KiB, flushes.
+/// Number of synchronous writes, their KiB, number of flushes.
 type Asked = [f64; 3];
 
 /// All requests of a workload to a disk with this service time.
@@ -67,7 +67,8 @@ fn requests_of_one_operation(
 
 #[test]
 fn sqlite_transaction_sends_the_requests_of_the_library_on_a_running_kernel() {
-    // Journal mode, kind, changed pages; writes, KiB, flushes, and the commits among them.
+    // Journal mode, kind and changed pages; then writes, KiB, flushes, and the commits among the
+    // flushes.
     let seen = [
         ("delete", "insert", 3.0, [7.0, 64.0, 4.0], 1.0),
         ("delete", "update", 2.0, [6.0, 56.0, 4.0], 1.0),
@@ -109,7 +110,7 @@ fn uncached_overwrite_costs_the_requests_of_its_open_flags() {
         ("sync", [3.0, 16.0, 2.0], 0.05),
     ] {
         let workload = format!("androbench-io:size=1m,write_size=1m,write={how}");
-        // Slow, so that each write falls into another tick of the kernel's clock.
+        // The disk is slow, so that each write falls into another tick of the kernel's clock.
         let got = requests_of_one_operation(&workload, 6000, "calls", 40, 90);
         println!("{how}: {got:.2?}, seen {want:?}");
         assert!(

@@ -95,7 +95,8 @@ fn adios_properties_hold() {
 }
 
 /// Section 12, rule 7: while requests are queued, the disk idles at most `antic_expire` jiffies for
-/// each sync request served. Without a reason to wait it never idles.
+/// each sync request served. If there is no reason to wait, it never idles while requests are
+/// queued.
 #[test]
 fn anticipatory_properties_hold() {
     for version in ["2.6.24", "2.6.18"] {
@@ -130,8 +131,8 @@ fn check_idle_time_bound(case: &Case, out: &Outcome) -> Result<(), TestCaseError
     let service_ns = case.device.service_us as u64 * 1000;
     let mut free_at = 0;
     for (at, ids) in &out.dispatch {
-        // Idle with queued requests since the later of two times: the device became free, or the
-        // first of these requests arrived.
+        // The device is idle although requests are queued. This time starts when the device becomes
+        // free or when the first of these requests arrives, whichever is later.
         let since = ids
             .iter()
             .filter_map(|i| arrived.get(&i.0))

@@ -98,8 +98,9 @@ constants! {
     folio_growth_order: [0, 0, 0, 2], Source("large folios for readahead, LWN 893512; 6.18: tests/facts");
     /// Whether write() waits for a page under writeback.
     stable_pages: [0, 1, 0, 0], Source("3.0 to 3.8; LWN 528031");
-    /// When tasks can change a metadata block again that is being logged. 1: after the log writes.
-    /// 2: after the ordered data and the log writes. 3: when the log write of this block ends.
+    /// The time from which tasks can again change a metadata block that is being logged. 1: after
+    /// the log writes. 2: after the ordered data and the log writes. 3: when the log write of this
+    /// block ends.
     shadow_rule: [1, 2, 3, 3], Source("3.4 and 4.0 text, jbd2 commit");
     /// Whether the kernel's usual file system allocates blocks at writeback instead of in write().
     delayed_allocation: [0, 1, 1, 1], Source("ext4(5), delalloc");

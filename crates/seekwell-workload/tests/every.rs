@@ -207,7 +207,7 @@ fn existing_directory_is_not_touched() {
     assert_eq!(t.world.left_over(), 1);
 }
 
-/// Invalid values of a kind, and the least valid one.
+/// Returns the invalid values of a kind, and its smallest valid value.
 fn bad_and_least(kind: Kind) -> (Vec<String>, String) {
     let mut bad: Vec<String> = ["", "-1", "x", "1x", "1.2.3", "nan", "99999999999999999999"]
         .map(str::to_owned)
@@ -279,7 +279,7 @@ fn range_limits_are_accepted_or_rejected_with_a_reason() {
         }
         for given in sets {
             match Plan::new(w.name, &given) {
-                // A sum that overflows would be small.
+                // The space of a workload with files saturates instead of overflowing.
                 Ok(plan) => assert!(plan.space() < u64::MAX || w.needs == Needs::Directory),
                 Err(e) => {
                     assert!(matches!(e, ParamError::Clash { .. }), "{given:?}: {e}");

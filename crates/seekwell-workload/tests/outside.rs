@@ -61,7 +61,7 @@ fn external_workload_is_registered_checked_and_run() {
     assert_eq!(register(script(&MINE)), Ok(()));
     assert_eq!(listed(&MINE), 1);
     let trial = Trial::run("from-outside", &[("files", "5")]);
-    // Its own directory and five inside it.
+    // The workload makes its own directory and five directories inside it.
     assert_eq!(trial.calls("mkdir"), 6);
     assert_eq!(
         trial.left_over(),

@@ -8,9 +8,10 @@
 //! group. For an urgent request, the driver returns its fetched requests to the elevator and stops
 //! the write on the bus.
 //!
-//! Not modelled: the later packing control by Code Aurora, which adapts the threshold to the length
-//! of recent runs of writes; and limits by scatter-gather segments (a group is limited by its
-//! number of requests and its size).
+//! Not modelled:
+//! - the later packing control by Code Aurora, which adapts the threshold to the length of recent
+//!   runs of writes;
+//! - limits by scatter-gather segments (a group is limited by its number of requests and its size).
 
 use super::LegacyQueue;
 use crate::host::HostDriver;

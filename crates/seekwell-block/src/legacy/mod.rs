@@ -1,10 +1,14 @@
 //! The single-queue block layer of Linux 2.6.18 to 4.20, around an elevator.
 //!
-//! Modelled: merging, two request pools with congestion and batching, per-queue plugs (2.6),
-//! per-task plugs (2.6.39 and later), the dispatch list and its boundary, drivers that look ahead,
-//! flush sequences and barriers, and a switch of the elevator while requests are queued. Not
-//! modelled: segments (only the number of sectors limits a request), bounce buffers, and the pools
-//! per cgroup of 4.0.
+//! Modelled:
+//! - merging, and two request pools with congestion and batching;
+//! - per-queue plugs (2.6), and per-task plugs (2.6.39 and later);
+//! - the dispatch list and its boundary, and drivers that look ahead;
+//! - flush sequences and barriers;
+//! - a switch of the elevator while requests are queued.
+//!
+//! Not modelled: segments (only the number of sectors limits a request), bounce buffers, and the
+//! pools per cgroup of 4.0.
 //!
 //! Several events at one instant are processed in this order: completions, timers, deferred work,
 //! submissions. For each completion, the elevator is notified, the request is freed, and the queue

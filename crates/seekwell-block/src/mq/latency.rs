@@ -98,8 +98,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.with_latency(|l, _| l.depth_changed(n));
     }
 
-    /// Lets a bio pass the gates from `from` on. It gets a tag, or its task sleeps at one of the
-    /// gates.
+    /// Passes a bio through the gates, starting at `from`. The bio then gets a tag, or its task
+    /// sleeps at one of the gates.
     pub(super) fn pass(&mut self, bio: &Bio, ioc: Option<IocId>, arrived: Instant, from: Gate) {
         if from == Gate::Cost && !self.cost_lets(bio) {
             return self.sleep(bio, arrived, Need::Slot(Gate::Cost), None);

@@ -90,8 +90,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.submit_released();
     }
 
-    /// Passes a bio, or the rest of one, to `io.max`, which may hold it. Otherwise passes the bio
-    /// to the queue in pieces.
+    /// Passes a bio, or the rest of a bio, to `io.max`. If `io.max` does not hold it, passes it to
+    /// the queue in pieces.
     pub(super) fn whole(&mut self, task: TaskId, mut w: Whole) {
         loop {
             if !std::mem::take(&mut w.asked) && self.put_aside(&w) {

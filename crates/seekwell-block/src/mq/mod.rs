@@ -144,8 +144,8 @@ impl Waits {
 /// The type is generic over the scheduler and the device. The scheduler may be `?Sized`. `Box<dyn
 /// Scheduler>` works with all schedulers; a concrete type is used for benchmarks.
 pub struct MqQueue<S: Scheduler + ?Sized, D: Device> {
-    /// Time, requests and contexts. The dispatch list in it only passes requests from the scheduler
-    /// on.
+    /// Time, requests and contexts. Its dispatch list only hands requests from the scheduler to the
+    /// layer.
     pub cx: Cx,
     sched: Box<S>,
     /// A copy of the scheduler's [`Scheduler::bypass`]. Every request needs it several times.

@@ -6,8 +6,8 @@
 //! host of a virtual disk.
 //!
 //! Not modelled: rebuilding and checking, bad blocks, journals of RAID 5, RAID 0 with unequal
-//! members, RAID 4, and the barriers of 2.6 (they are passed to the members with the parts that
-//! carry them).
+//! members, RAID 4, and the barriers of 2.6. (A barrier is passed to the members with the parts
+//! that carry it.)
 
 mod array;
 mod balance;

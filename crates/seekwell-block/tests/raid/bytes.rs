@@ -84,7 +84,8 @@ impl Model {
                 self.cache.insert((row, member), page);
             }
             Step::Recover { row } => {
-                // The content is that of the array; enough pages must have been read to compute it.
+                // The recovered content is the expected content. But the pages that were read must
+                // be sufficient to compute it.
                 let (data, p, q) = self.members(row);
                 let lost: Vec<_> = data.iter().filter(|m| self.failed.contains(m)).collect();
                 for m in data.iter().filter(|m| !self.failed.contains(m)) {
@@ -131,7 +132,8 @@ impl Model {
             .unwrap()
     }
     fn pending(&mut self, row: u64, member: usize, old: Option<[u8; 8]>, new: [u8; 8]) {
-        // Parity by modification needs the difference, which is stored as (row, member + n).
+        // Read-modify-write needs the difference between old and new data, which is stored as (row,
+        // member + n).
         if let Some(old) = old {
             let mut d = new;
             for (x, o) in d.iter_mut().zip(old) {

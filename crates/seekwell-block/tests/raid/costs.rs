@@ -95,7 +95,7 @@ fn data_of_a_failed_member_is_read_from_all_others() {
     assert_eq!(finish(&mut a)[0].at, Instant::at_us(1_000));
     let each: Vec<_> = a.members().iter().map(|m| m.stats().requests).collect();
     assert_eq!(each, [1, 0, 1, 1, 1]);
-    // Writing it reads the other data and writes only parity.
+    // A write to the failed member reads the other data and writes only parity.
     let mut a = parity_of(5, Level::Raid5, &[1]);
     a.submit(Instant::START, bio(0, Op::Write, lost * 128, 8));
     finish(&mut a);

@@ -15,7 +15,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// Memory whose service times come from a list, so that completions arrive in any order.
+/// A member in memory. Its service times come from a list, so that completions arrive in any order.
 struct Memory {
     size: u64,
     log: Log,
@@ -179,7 +179,7 @@ proptest! {
         prop_assert_eq!(bytes(&log, Op::Write), asked(&script, true));
     }
 
-    /// Nested arrays as well: mirrors of stripes of chains.
+    /// Bytes are also kept in nested arrays: mirrors of stripes of chains.
     #[test]
     fn nested_arrays_transfer_every_byte_once(script in scripts(SIZE), seed: u64) {
         let (members, log) = Memory::set(8, SIZE, seed);
@@ -214,7 +214,8 @@ proptest! {
         if bitmap {
             m = m.with_bitmap(options);
         }
-        // The same bytes twice: at the expected places, and as the members received them.
+        // The same bytes are stored twice: at the expected places, and as the members received
+        // them.
         let mut written = vec![0u64; SIZE as usize * n];
         let map = seekwell_device::raid::Layout::new(level, n, Sectors(16), Sector(SIZE - reserve)).unwrap();
         play(&mut m, &script, |_, _| {});
@@ -281,8 +282,7 @@ proptest! {
             s.3 = s.3.min(size as u32);
             s.2 = (s.2).min(size - u64::from(s.3));
             if s.1 {
-                // Writes move around the array, so that they never overlap while one can be in
-                // flight.
+                // Writes move around the array, so that no two writes in flight overlap.
                 s.3 = s.3.min(12);
                 s.2 = from % (size - 12);
                 from += 12;

@@ -46,7 +46,7 @@ fn cost_per_request_is_independent_of_backlog_length() {
     let all = crate::registered().iter().filter(|s| s.layer == Layer::Mq);
     let mut seen = 0;
     for s in all {
-        // One task with all bios, and one task per bio.
+        // In one case a single task has all bios. In the other case each bio has its own task.
         for own in [false, true] {
             let tasks = |n| if own { n } else { 1 };
             let short = looked_at_each(s.name, 2_000, tasks(2_000));

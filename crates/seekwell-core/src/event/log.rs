@@ -49,8 +49,8 @@ struct Book {
 }
 
 fn open(book: &Mutex<Book>) -> MutexGuard<'_, Book> {
-    // Only one thread at a time writes and reads. The lock is only needed so that the types can be
-    // shared.
+    // Only one thread at a time writes and reads. The lock is only needed so that threads can share
+    // these types.
     book.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

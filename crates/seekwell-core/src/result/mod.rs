@@ -45,7 +45,7 @@ pub struct Direction {
     /// an earlier bio of the same call. For the kernel's own threads it starts at the submission.
     pub latency: Latency,
     /// The part of the sum of latencies in which the submitter slept because an earlier bio of the
-    /// same call waited for a request, ns. The block layer did not have the bio yet.
+    /// same call waited for a request, ns. During that time, the block layer did not have the bio.
     #[serde(default)]
     pub held_ns: u64,
 }

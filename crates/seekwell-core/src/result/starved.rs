@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn fair_shares_few_operations_and_different_kinds_are_not_starvation() {
         let none = |tasks: &[(&str, u64)]| assert_eq!(starved(&record(tasks)), [], "{tasks:?}");
-        // Exactly a tenth of the mean, 100, is not starved.
+        // A task with exactly a tenth of the mean (10 of 100) is not starved.
         none(&[("main/r0", 10), ("main/r1", 190)]);
         assert_eq!(
             starved(&record(&[("main/r0", 9), ("main/r1", 191)])).len(),

@@ -1,8 +1,8 @@
 //! The specification of a run: all inputs that determine its result, as plain data.
 //!
 //! Files (TOML, JSON) and every [`crate::result::Record`] contain a [`RunSpec`]. The hash of its
-//! canonical bytes is the key of the run in result stores. It contains the names of schedulers,
-//! devices and workloads. Crates above this one check that these names exist.
+//! canonical bytes is the key of the run in result stores. A specification contains names of
+//! schedulers, devices and workloads. Crates above this one check that these names exist.
 //!
 //! The content of user files (device presets, job files) is included, so that a run can be repeated
 //! on any machine. A trace may be large, so only the hash of its content is included.
@@ -81,7 +81,7 @@ pub struct RunSpec {
     /// The measured workload.
     pub workload: WorkloadSpec,
     /// Programs that run next to the workload on the same machine, at most [`MAX_BACKGROUND`]. They
-    /// start and end with it.
+    /// start and end together with the workload.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<BackgroundSpec>,
     /// Seed of all random streams.
@@ -234,8 +234,8 @@ pub enum WorkloadSpec {
         /// trace.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         volume: Option<String>,
-        /// Records earlier than this time after the first record are skipped, ns. Times are then
-        /// counted from here.
+        /// Records earlier than this time after the first record are skipped, ns. The times of the
+        /// replay then count from that point.
         #[serde(default)]
         from_ns: u64,
         /// Records at or after this time after the first record are skipped, ns.

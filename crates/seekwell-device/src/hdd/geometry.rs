@@ -88,7 +88,7 @@ impl Geometry {
         let mut zones = vec![];
         let mut first_cyl = 0u32;
         for (first, cyls, spt) in tracks {
-            // One extra sector, so that sequential access does not lose a revolution.
+            // Add one extra sector, so that sequential access does not lose a revolution.
             let skew = |ms: f64| {
                 (ceil(ms / p.revolution_ms() * f64::from(spt)) as u64 + 1) % u64::from(spt)
             };

@@ -257,7 +257,8 @@ pub struct SsdParams {
     pub wear_spread: u32,
 }
 
-/// Returns an error if a condition is false that the range of one parameter cannot express.
+/// Returns an error if `ok` is false. Used for conditions that the range of a single parameter
+/// cannot express.
 fn demand(ok: bool, key: &'static str, what: String, remedy: &str) -> Result<(), ParamError> {
     if ok {
         Ok(())

@@ -53,8 +53,8 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of the published patches 1.5.5, 3.0.1, 3.1.9 and 3.2.0, by reading",
     per_process: false,
     hash: hash_always,
-    // A batch of reads and one of writes (36 + 72 requests), sorted by deadline. Ten seconds are
-    // more than all of them.
+    // A batch of reads and one of writes (36 + 72 requests), sorted by deadline. All of them take
+    // less than ten seconds.
     waiting: Waiting {
         fixed_ms: 10000,
         requests: 108,
@@ -367,8 +367,9 @@ impl Scheduler for Adios {
         self.unsort(gone);
     }
 
-    /// Returns the limit for requests that are not reads. The value was meant for each word of the
-    /// tag map. Kernels that apply it to the whole map leave only as many tags as one word has.
+    /// Returns the number of tags that a request may use if it is not a read. ADIOS means this
+    /// limit for each word of the tag map. Kernels that apply it to the whole map leave only as
+    /// many tags as one word has.
     fn limit_depth(&mut self, cx: &mut Cx, bio: &Bio, _: IocId) -> Option<u32> {
         if bio.op == Op::Read || cx.queue.era < Era::Mq {
             return None;

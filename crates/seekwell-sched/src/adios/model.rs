@@ -25,7 +25,7 @@ pub(super) struct Rules {
     pub shrink_at_kreqs: u64,
     /// Number of bytes, in GiB, at which the sums of the slope are reduced.
     pub shrink_at_gbytes: u64,
-    /// A reduction removes 1/2^this of the sums.
+    /// A reduction removes the fraction 1/2^`shrink_resist` of the sums.
     pub shrink_resist: u32,
     /// True if bucket numbers wrap around at 8 bits.
     pub narrow_buckets: bool,
@@ -279,7 +279,8 @@ mod tests {
             m.update(&RULES, at_ms(1));
             assert_eq!(m.base != 100_000, n == 1024, "after {n}");
         }
-        // floor(1024 x 99/100) = 1013 samples, and the one that was set from outside.
+        // floor(1024 x 99/100) = 1013 samples, and one sample for the base that was set from
+        // outside.
         assert_eq!(m.base, (100_000 + 1013 * 200_000) / 1014);
     }
 

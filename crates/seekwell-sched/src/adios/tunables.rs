@@ -280,7 +280,6 @@ static OF_1_5_5: [Tunable; 20] = table_1();
 static OF_3_0_1: [Tunable; 22] = table_3("0x7");
 static OF_3_1_9: [Tunable; 22] = table_3("0x0");
 
-/// Returns the tunables of a version.
 pub(super) fn tunables_of(version: &str) -> &'static [Tunable] {
     match version {
         "1.5.5" => &OF_1_5_5,

@@ -1,4 +1,4 @@
-//! Which bios join which requests.
+//! Tests which bios can be merged into which requests.
 
 use super::*;
 use crate::bench::mq_cx;

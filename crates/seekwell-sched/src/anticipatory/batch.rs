@@ -204,8 +204,8 @@ impl Anticipatory {
         self.new_batch = false;
         self.batch = SYNC;
         for c in [SYNC, ASYNC] {
-            // After `next`, also the requests that were lost as `next` when a front merge
-            // dispatched an alias.
+            // After `next`, also take the requests in sector order. `next` can be `None` although
+            // requests are queued, after a front merge dispatched an alias.
             while let Some(rq) = self.next[c].or(self.sorted[c].first().map(RqId)) {
                 self.take(cx, rq);
                 n += 1;

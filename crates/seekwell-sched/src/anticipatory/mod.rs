@@ -272,8 +272,8 @@ impl Scheduler for Anticipatory {
     }
 
     /// Searches the tree of the *data direction*, although there is one tree per sync class, as in
-    /// the kernel. So a read is searched among async writes (and never found), a write among sync
-    /// requests.
+    /// the kernel. So the search for a read looks at async writes and finds nothing. The search for
+    /// a write looks at sync requests.
     fn find_front(&mut self, cx: &mut Cx, bio: &Bio, _: IocId) -> Option<RqId> {
         if !bio.op.is_write() {
             return None;

@@ -11,7 +11,8 @@ fn bench(hz: u32) -> Bench<Anticipatory> {
     Bench::new(cx, s)
 }
 
-/// Reads of task 1 at `a` and `b`: the one that goes first if the head is at 2000000.
+/// Returns the start of the read that is dispatched first, `a` or `b`, if the head is at 2000000.
+/// Both reads are of task 1.
 fn first(a: u64, b: u64) -> u64 {
     let mut bench = bench(1000);
     let (ra, rb) = (bench.insert(1, Op::Read, a), bench.insert(1, Op::Read, b));
@@ -109,14 +110,15 @@ fn defaults_are_fractions_of_hz() {
 fn served() -> (Bench<Anticipatory>, Ctx) {
     let mut b = bench(1000);
     let rq = b.insert(1, Op::Read, 1000);
-    // The first batch is async; the queue runs until the read goes.
+    // The first batch is async, so the queue runs until it dispatches the read.
     assert_eq!(b.take(), Some(rq));
     b.complete(rq);
     let x = b.s.antic_ctx.expect("the process served last");
     (b, x)
 }
 
-/// True if a read at `sector` is close to the head at `10^10`, `delay_j` after the completion.
+/// Returns true if a read at `sector` is close to the head at `10^10`, `delay_j` after the
+/// completion.
 fn close(sector: i64, delay_j: u64, expire_j: u64, change: impl Fn(&mut Context)) -> bool {
     let (mut b, x) = served();
     let last = 10_000_000_000;
@@ -157,7 +159,7 @@ fn a_distance_below_the_mean_of_the_process_is_close() {
     assert!(!close(49_999, 0, 6, unknown), "the mean of new processes");
 }
 
-/// True if the wait for the process ends without a new request.
+/// Returns true if the wait for the process ends without a new request.
 fn ends(change: impl Fn(&mut Anticipatory, Ctx, u64)) -> bool {
     let (mut b, x) = served();
     let now = b.cx.jiffies();

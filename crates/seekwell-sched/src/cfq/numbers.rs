@@ -148,7 +148,7 @@ pub(super) fn choose(
         }
         (Some(_), None) => r1,
         (None, Some(_)) => r2,
-        // Both are too far behind the head: the next sweep starts at the lower one.
+        // If both are too far behind the head, the next sweep starts at the lower one.
         (None, None) => {
             if x.sector <= y.sector {
                 r1

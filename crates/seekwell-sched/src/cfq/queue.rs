@@ -21,7 +21,6 @@ pub(super) enum Kind {
     Sync = 2,
 }
 
-/// A queue.
 #[derive(Clone, Debug)]
 pub(super) struct Queue {
     /// Requests that the queue holds.

@@ -35,7 +35,7 @@ impl Held {
 pub(super) struct Own {
     /// The queue that contains the request.
     pub queue: u32,
-    /// From this jiffy on the request goes first.
+    /// The jiffy from which on the request has expired and is dispatched first.
     pub deadline_j: u64,
 }
 

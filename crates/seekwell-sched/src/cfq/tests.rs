@@ -56,8 +56,8 @@ fn defaults_follow_from_hz() {
     assert_eq!(shown(Version::V2_6_24, 1000, "low_latency"), None);
 }
 
-/// Since 4.2 slice_idle is 0 on flash by default, so that CFQ counts requests instead of time. The
-/// wait for the last queue of a group stays.
+/// Since 4.2, slice_idle is 0 on flash by default, so CFQ counts requests instead of time. The idle
+/// wait for the last queue of a group remains.
 #[test]
 fn default_slice_idle_is_0_on_flash_since_4_2() {
     for (version, rotational, slice_idle) in [

@@ -224,7 +224,6 @@ const TUNABLES_4_4: &[Tunable] = &[
     TARGET_LATENCY,
 ];
 
-/// Returns the tunables of a version.
 pub(super) const fn tunables(version: Version) -> &'static [Tunable] {
     match version {
         Version::V2_6_18 => TUNABLES_2_6_18,

@@ -11,10 +11,10 @@
 //! latency is well within the target. Requests then wait in the scheduler, where requests of other
 //! domains can pass them. The pool of a domain grows if its second latency misses the target.
 //!
-//! 6.1 differs from 6.12 only in the limit for async requests. Three points are not modelled: the
-//! distribution of tokens in the pools' bitmaps (Seekwell only counts tokens), histograms for each
-//! CPU (Seekwell reads them all at the same time), and the order of several hardware queues that
-//! wait for a token.
+//! 6.1 differs from 6.12 only in the limit for async requests. Three points are not modelled.
+//! Seekwell only counts tokens and does not model the bitmaps of the pools. It has one set of
+//! histograms instead of one per CPU, because all are read at the same time. It does not model the
+//! order of several hardware queues that wait for a token.
 
 mod latency;
 mod rules;

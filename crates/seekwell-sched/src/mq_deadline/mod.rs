@@ -9,7 +9,6 @@
 //! `prio_aging_expire`. This check changes the shared state even if no request is dispatched.
 //!
 //! | | 6.12 (default), 6.18 | 6.1 | 5.10 |
-//! | | 6.12 (default), 6.18 | 6.1 | 5.10 |
 //! |---|---|---|---|
 //! | a sweep continues at | the last position | the request that was the successor of the last one, when the last one was dispatched | the same |
 //! | classes, aging, async_depth | yes | yes | no |
@@ -54,7 +53,7 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/mq-deadline.c, Linux 5.10, 6.1, 6.12, 6.18",
     per_process: false,
     hash: crate::info::hash_always,
-    // write_expire, and then writes_starved + 1 full batches of fifo_batch.
+    // The bound is write_expire, and then writes_starved + 1 full batches of fifo_batch.
     waiting: Waiting {
         fixed_ms: 5000,
         requests: 48,
@@ -169,8 +168,8 @@ pub struct MqDeadline {
     class: [PerClass; CLASSES],
     info: Side<Info>,
     nodes: Nodes<Sector>,
-    /// Links of the FIFOs and of the lists of requests inserted at the head. A request is on one of
-    /// them.
+    /// Links of the FIFOs and of the lists of requests inserted at the head. A request is on at
+    /// most one of these lists.
     links: Links,
     last_dir: usize,
     batching: u32,

@@ -52,9 +52,9 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     per_process: true,
     hash: hash_always,
     // A request may wait for several cycles of its class. A cycle has up to 100 reads and a few
-    // writes, and the device idles before some of these requests. In the first posting (v1), a sync
-    // write goes between two reads of a reader for which the device does not idle, whatever the
-    // quantum of the reads is. Async writes then get only one slot in 200.
+    // writes, and the device idles before some of these requests. In the first posting (v1), if the
+    // device does not idle for a reader, a sync write goes between each two of its reads, whatever
+    // the quantum of the reads is. Async writes then get only one slot in 200.
     waiting: Waiting {
         fixed_ms: 2000,
         requests: 400,

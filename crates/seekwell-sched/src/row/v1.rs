@@ -18,7 +18,8 @@ impl Row {
     /// `row_dispatch_requests` (first posting): dispatches at most one request. Returns the number
     /// dispatched.
     pub(super) fn dispatch_in_one_cycle(&mut self, cx: &mut Cx, force: bool) -> u32 {
-        // An earlier queue in the cycle that was passed over while it was empty, and has requests.
+        // Serve an earlier queue of the cycle first, if it was empty when it was passed over and
+        // has requests.
         let passed = |p: &usize| self.queues[ORDER[*p]].unserved && !self.empty(ORDER[*p]);
         if let Some(p) = (0..self.at).find(passed) {
             self.at = p;

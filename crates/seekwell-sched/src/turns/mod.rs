@@ -53,8 +53,8 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "docs/ideas/turns.md",
     per_process: true,
     hash: hash_always,
-    // fifo_expire_async. After that, one buffered write goes after each turn, which lasts a slice
-    // and an idle wait.
+    // The bound is fifo_expire_async. After that time, one buffered write goes after each turn,
+    // which lasts a slice and an idle wait.
     waiting: Waiting {
         fixed_ms: 5500,
         requests: 8,
@@ -73,10 +73,10 @@ const IDLE: Slot = Slot::new(0, "idle_timer");
 /// Index of the queue of all requests that are not sync. The index of a task's queue is the number
 /// of its io context plus one.
 const ASYNC: u32 = 0;
-/// Largest distance from the end of a request to the start of the next that is not a seek, in
-/// sectors (2 MiB).
+/// A request is near if it starts at most this many sectors (2 MiB) from the end of the previous
+/// request of its queue.
 const NEAR: u64 = 4096;
-/// A task reads sequentially if at least this part (half) of its recent requests were near. 256
+/// A task reads sequentially if at least this fraction (half) of its recent requests were near. 256
 /// means all.
 const SEQUENTIAL: u32 = 128;
 /// Sync requests count as recent for this long after the last one.

@@ -21,7 +21,7 @@ const LESSONS: u64 = 900_000;
 #[derive(Clone, Copy, Debug)]
 enum When {
     At(u64),
-    /// This long after the completion of another request.
+    /// The id of another request, and the time in us from its completion to the arrival.
     After(u64, u64),
 }
 

@@ -14,7 +14,7 @@ fn idling_and_preemption_without_benefit_match_the_kernel() {
     assert!(got.starts_with("1@0 2@5 T@15 11@15 12@17"), "{got}");
     assert!(got.contains("3@27"), "{got}");
 }
-/// Shares by weight: 80 to 20.
+/// Levels 0 and 6 have the weights 80 and 20, and the queues get shares in this proportion.
 #[test]
 fn service_is_shared_by_priority_level() {
     let rows = many(0, 1001, 400, 1, "R", 1_000_000, 1024)
@@ -30,8 +30,9 @@ fn service_is_shared_by_priority_level() {
         "{got}"
     );
 }
-/// A queue that idled in vain in its slot gets an eighth of the maximum budget less in the next:
-/// 10922 - 2048 = 8874 sectors, which is 8 requests of 1024. A fresh queue has 10.
+/// If the device idled for a queue in vain, the queue's next budget is smaller by an eighth of the
+/// maximum: 10922 - 2048 = 8874 sectors, which is 8 requests of 1024. The budget of a new queue is
+/// 10 requests.
 #[test]
 fn budget_shrinks_after_idling_without_a_request() {
     let big =
@@ -50,8 +51,8 @@ fn budget_shrinks_after_idling_without_a_request() {
     // An exhausted budget grows fourfold, up to the maximum of 16384.
     assert_eq!(charged(3).as_deref(), Some("16384"), "{expired:?}");
 }
-/// Three slots with idling in vain leave 10922 - 3 x 2048 = 4778 sectors, which is 4 requests. An
-/// exhausted budget grows fourfold, up to the maximum.
+/// After three slots with idling in vain, the budget is 10922 - 3 x 2048 = 4778 sectors, which is 4
+/// requests. An exhausted budget grows fourfold, up to the maximum.
 #[test]
 fn small_budget_grows_fourfold_when_exhausted() {
     let mut rows = String::new();
@@ -77,8 +78,8 @@ fn small_budget_grows_fourfold_when_exhausted() {
     let whole = charged.iter().filter(|c| *c == "16384").count();
     assert!(whole >= 3, "{:?}", ran.reasons);
 }
-/// The charge for a queue's first slot after the given number of slots with idling in vain:
-/// requests of 128 sectors that fit its budget.
+/// Tests the budget of a queue after 0 to 7 slots with idling in vain. The budget is measured as
+/// the number of requests of 128 sectors in the queue's next slot.
 #[test]
 fn budget_shrinks_to_its_minimum_by_repeated_idling() {
     let first_slot = |idled: u64| {
@@ -95,7 +96,7 @@ fn budget_shrinks_to_its_minimum_by_repeated_idling() {
         let burst = order.iter().skip_while(|id| **id < 101);
         burst.take_while(|id| **id < 301).count()
     };
-    // 10922, less 4 x 512 each time; from 5 x 512 down the budget is 512.
+    // The budget shrinks by 4 x 512 each time. A budget of 5 x 512 or less becomes 512.
     for (idled, sectors) in [10_922, 8_874, 6_826, 4_778, 2_730, 682, 512, 512]
         .iter()
         .enumerate()
@@ -103,9 +104,9 @@ fn budget_shrinks_to_its_minimum_by_repeated_idling() {
         assert_eq!(first_slot(idled as u64), sectors / 128, "{idled} times");
     }
 }
-/// A queue that returns within three slice_idle of its last completion continues with its rest of
-/// 10922 - 3072 sectors. A queue that returns later starts a new slot with 8874, which idling in
-/// vain left it.
+/// A queue that returns within three slice_idle of its last completion continues with the rest of
+/// its budget, 10922 - 3072 sectors. A queue that returns later starts a new slot with 8874
+/// sectors, because the device idled for it in vain.
 #[test]
 fn queue_that_returns_in_time_keeps_the_rest_of_its_budget() {
     let slot = |after_us: u64| {
@@ -156,8 +157,9 @@ fn disabling_low_latency_keeps_the_queue_in_service_raised() {
     assert_eq!(off("bfq"), "1@0 T@22 2@22 T@32 3@32 T@42");
     assert_eq!(off("bfq-v7r8"), "1@0 T@26 2@26 T@36 3@36 T@46");
 }
-/// An idle queue that was forgotten is on no list either. It stays raised, as on Linux 6.18: a
-/// process that read one block before the write had 929 reads after it, its rival 2.
+/// An idle queue that was forgotten is on no list either. It stays raised, as on Linux 6.18: there
+/// a process read one block before the write. After the write it had 929 reads, and its rival had
+/// 2.
 #[test]
 fn disabling_low_latency_keeps_an_idle_forgotten_queue_raised() {
     let rows = "0 1 1 R 1000000; 40000 2 1 R 1000008";
@@ -222,8 +224,9 @@ fn v7_exhausted_budgets_grow_fourfold() {
     let got = runs(&b.order(&rows), |id| id / 20);
     assert_eq!(got, "0:10 1:10 0:2 1:2");
 }
-/// Three slots with idling in vain leave 10922 - 3 x 2048 = 4778 sectors, which is 4 requests. An
-/// exhausted budget grows fourfold, up to the maximum of 16384; with a factor of two it would be 9.
+/// After three slots with idling in vain, the budget is 10922 - 3 x 2048 = 4778 sectors, which is 4
+/// requests. An exhausted budget grows fourfold, up to the maximum of 16384. With a factor of two,
+/// the next slot would have 9 requests.
 #[test]
 fn v7_small_budget_grows_fourfold_when_exhausted() {
     let mut rows = String::new();

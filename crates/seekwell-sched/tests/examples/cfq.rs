@@ -58,8 +58,8 @@ fn slices_shrink_to_fit_a_round_into_the_target_latency() {
         assert!(got.starts_with("1:101 2:101 3:101 4:101"), "{v}: {got}");
     }
 }
-/// With so many queues that a fair part of target_latency would be shorter, a slice is twice
-/// slice_idle (at level 4), and in proportion at the other levels.
+/// With many queues, a fair part of target_latency would be shorter than twice slice_idle. A slice
+/// is then twice slice_idle at level 4, and in proportion at the other levels.
 #[test]
 fn slices_never_shrink_below_twice_slice_idle() {
     let of = |p: u64| chain(10 * (p - 1), 1000 * p, 60, p, 10_000_000 * p, 16, 0);
@@ -70,14 +70,16 @@ fn slices_never_shrink_below_twice_slice_idle() {
             let words: Vec<_> = got.split(' ').map(str::to_owned).collect();
             words[30..36].join(" ")
         };
-        // One more than the slice in ms, because the clock starts at the first completion.
+        // A slice serves one request more than its length in ms, because its time starts at the
+        // first completion.
         let b = Bench::serial(v, 1000);
         assert_eq!(
             later(b.clone()),
             "31:17 32:17 33:17 34:17 35:17 36:17",
             "{v}"
         );
-        // 2 x 4 ms is slightly more than 300 / 40 = 7.5 ms; 2 x 2 ms has no effect.
+        // By default a slice is 2 x 8 = 16 ms. With slice_idle 2, it is 300 / 40 = 7.5 ms, because
+        // 2 x 2 ms is shorter.
         let got = later(b.clone().set("slice_idle", "2"));
         assert_eq!(got, "31:8 32:8 33:8 34:8 35:8 36:8", "{v}");
         // The base slice of level 0 is 180 ms instead of 100: 180 x 2 x 8 / 100 = 28.
@@ -148,9 +150,9 @@ fn async_writes_yield_to_sync_requests_and_keep_to_their_limit() {
         "1:101 2:16 1:97 2:16 1:97 2:16 1:5 2:152"
     );
 }
-/// After a sync request that took longer than fifo_expire_sync (150 ms here), async requests get
-/// one place in the driver, and one more for each slice_sync since then. Without low_latency they
-/// get as many as the queue has.
+/// After a sync request took longer than fifo_expire_sync (150 ms here), async requests get only
+/// one place in the driver. They get one more place for each slice_sync since then. Without
+/// low_latency they get as many as the queue has.
 #[test]
 fn late_sync_request_limits_async_requests_for_a_while() {
     let rows = "0 1 1 R 1000;".to_owned() + &many(10_000, 11, 8, 2, "W", 5_000_000, 1000);
@@ -169,8 +171,8 @@ fn late_sync_request_limits_async_requests_for_a_while() {
         assert!(got.ends_with("18@158"), "{v}: {got}");
     }
 }
-/// 2 x slice_async_rq x (8 - level) requests: 16 at level 4, 4 at level 7, while other queues are
-/// busy.
+/// An async slice ends after 2 x slice_async_rq x (8 - level) requests, while other queues are
+/// busy: 16 at level 4, 4 at level 7.
 #[test]
 fn async_slice_ends_after_its_number_of_requests() {
     let rows =

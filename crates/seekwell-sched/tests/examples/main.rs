@@ -1,5 +1,6 @@
-//! Worked examples, named after the rule they show, run against the schedulers alone: a layer of a
-//! hundred lines and a device with a fixed time. Times are in ms; `T` is a timer of the scheduler.
+//! Worked examples of the schedulers alone, each named after the rule that it shows. They run on a
+//! layer of a hundred lines and a device with a fixed service time. Times are in ms; `T` is a timer
+//! of the scheduler.
 
 mod anticipatory;
 mod bench;
@@ -22,13 +23,15 @@ const IDLE: IoPrio = IoPrio {
     level: 7,
 };
 
-/// `count` requests of a task at once, `step` sectors apart, with ids from `id` on.
+/// Returns `count` requests that a task issues at once, `step` sectors apart, with ids from `id`
+/// on.
 fn many(at: u64, id: u64, count: u64, task: u64, op: &str, sector: u64, step: u64) -> String {
     let row = |i| format!("{at} {} {task} {op} {};", id + i, sector + i * step);
     (0..count).map(row).collect()
 }
 
-/// `count` requests of a task, each `think` us after the previous one and next to it.
+/// Returns `count` consecutive requests of a task. Each is issued `think` us after the completion
+/// of the previous one.
 fn chain(at: u64, id: u64, count: u64, task: u64, sector: u64, n: u64, think: u64) -> String {
     let mut out = format!("{at} {id} {task} R {sector}+{n};");
     for i in 1..count {

@@ -15,7 +15,8 @@ fn zen_serves_sync_requests_first_and_expired_async_heads_periodically() {
         b.set("async_expire", "2000").set("fifo_batch", "1")
     };
     assert_eq!(b(2_100_000).order(&rows), "1 2 9 3 4 5");
-    // Both expired and async is due earlier, but zen takes neither as expired.
+    // Both requests have expired and the async request is due earlier. zen then serves neither
+    // because of its deadline.
     let rows = "0 9 1 W 5;".to_owned() + &many(1_900_000, 1, 6, 1, "R", 100, 100);
     assert_eq!(b(3_000_000).order(&rows), "1 2 3 4 5 6 9");
     assert_eq!(
@@ -61,7 +62,7 @@ fn vr_reverses_only_for_much_nearer_requests() {
     let rows = "0 1 1 R 1000; 500 2 1 R 1039; 500 3 1 R 995";
     assert_eq!(b("10").order(rows), "1 3 2");
 }
-/// Both directions cost 8: the request ahead goes.
+/// If both directions cost 8, vr dispatches the request ahead.
 #[test]
 fn vr_goes_upward_if_both_directions_cost_the_same() {
     let rows = "0 1 1 R 5000; 500 2 1 R 4000; 500 3 1 R 2992; 1500 4 1 R 4100; 1500 5 1 R 4008";

@@ -102,7 +102,8 @@ fn scheduler_lists_and_common_tunables_are_expanded() {
     );
     assert_eq!(of(0)["writes_starved"], "9");
     assert!(!of(1).contains_key("writes_starved") && of(2).is_empty());
-    // It would be unclear which value is used, so both texts are rejected.
+    // If a tunable were set twice, it would be unclear which value is used. So the second setting
+    // is rejected.
     for again in ["fifo_batch=8", "mq-deadline.front_merges=1"] {
         let e = scheduler::spread(again, &mut some).expect_err("given before");
         assert!(e.to_string().contains("is given twice"), "{e}");

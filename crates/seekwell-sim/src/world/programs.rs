@@ -95,7 +95,6 @@ impl World {
     pub(super) fn background_of(&mut self, p: Program) -> Option<&mut Beside> {
         self.beside.get_mut(usize::from(p).checked_sub(1)?)
     }
-    /// Returns the measures of a program.
     pub(super) fn measures_of(&mut self, p: Program) -> &mut Measures {
         match usize::from(p).checked_sub(1) {
             None => &mut self.measures,

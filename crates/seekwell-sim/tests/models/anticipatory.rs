@@ -194,7 +194,7 @@ impl Anticipatory {
 
     fn wait_next(&mut self, w: &mut World) {
         self.state = State::WaitNext;
-        // The first microsecond of that jiffy, but at least of the next jiffy.
+        // The timer fires in the first microsecond of that jiffy, but not before the next jiffy.
         let j = (self.antic_start + self.antic_expire).max(w.jiffy() + 1);
         w.timer_us = Some(((j - 1000 * self.hz) * 1_000_000).div_ceil(self.hz));
     }
@@ -283,7 +283,7 @@ impl Anticipatory {
         self.last_look[c] = now;
         self.fifo[c].first().is_some_and(|e| now > e.1)
     }
-    /// Rules D7b and D8.
+    /// Follows rules D7b and D8: dispatches `rq`, unless requests of the old batch are in flight.
     fn go(&mut self, w: &mut World, rq: Rq) -> bool {
         if self.changing {
             if self.inflight > 0 {

@@ -70,7 +70,7 @@ impl Deadline {
         let i = self.index(d, rq);
         self.sorted[d].remove(i);
     }
-    /// Rule 8 without the count.
+    /// Follows rule 8, without the count of passed-over writes: dispatches `rq`.
     fn serve(&mut self, w: &mut World, d: usize, rq: Rq) {
         self.next = [None; 2];
         self.next[d] = self.after(d, rq);

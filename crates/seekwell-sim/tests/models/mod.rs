@@ -44,7 +44,7 @@ pub struct Request {
     pub ctx: Ctx,
     pub at: At,
     no_merge: bool,
-    /// When it was last added to the hash; on a tie the newest is found.
+    /// Order of the last addition to the hash. Of several matches, the search finds the newest.
     hashed: u64,
 }
 
@@ -77,9 +77,10 @@ pub struct World {
     pub ctxs: Vec<Context>,
     /// The only timer that a model can have.
     pub timer_us: Option<u64>,
-    /// Run the queue at the end of this instant.
+    /// True if the queue must run at the end of this instant.
     pub kick: bool,
-    /// Several requests match; which one is found depends on a tree's shape.
+    /// True if several requests matched, so that the shape of a tree decides which of them is
+    /// found.
     pub ambiguous: bool,
     list: Vec<Rq>,
     boundary: u64,
@@ -98,7 +99,7 @@ impl World {
     pub fn ms(&self, ms: u64) -> u64 {
         (ms * self.hz).div_ceil(1000)
     }
-    /// The model dispatches a request.
+    /// Dispatches a request on behalf of the model.
     pub fn emit(&mut self, rq: Rq, how: List) {
         assert_eq!(self.rqs[rq].at, At::Queued, "let go twice");
         self.rqs[rq].at = At::Listed;
@@ -138,8 +139,8 @@ pub trait Model {
     fn add(&mut self, w: &mut World, rq: Rq);
     /// Dispatches at least one request, or returns false.
     fn dispatch(&mut self, w: &mut World, force: bool) -> bool;
-    /// Queued requests that start at `end`, in the order in which the scheduler's search finds
-    /// them.
+    /// Returns the queued requests that start at `end`, in the order in which the scheduler's
+    /// search finds them.
     fn fronts(&self, _w: &World, _ctx: Ctx, _write: bool, _end: u64) -> Vec<Rq> {
         Vec::new()
     }

@@ -22,8 +22,8 @@ fn prio(case: &Case, pid: u64) -> (u64, i64) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
-    /// Each context is served in order of arrival, and no lower class while a higher one has
-    /// requests.
+    /// Each context is served in order of arrival. No lower class is served while a higher class
+    /// has requests.
     #[test]
     fn contexts_are_fifo_and_classes_strict(
         case in any_case(&["fiops", "fiops-preempt"], Shape::plain()),
@@ -38,7 +38,7 @@ proptest! {
         }
     }
 
-    /// If it dispatches nothing although requests are queued, there is a single context with an
+    /// If fiops dispatches nothing although requests are queued, there is a single context with an
     /// async head, and sync requests are in flight.
     #[test]
     fn only_a_single_async_head_is_held_back(case in any_case(&["fiops"], Shape::plain())) {

@@ -25,7 +25,7 @@ impl Shape {
             depth_max: 4,
         }
     }
-    /// One request per bio, no controls.
+    /// Returns a shape with one request per bio and without controls.
     pub fn plain() -> Self {
         Shape {
             controls: false,
@@ -33,7 +33,7 @@ impl Shape {
             depth_max: 4,
         }
     }
-    /// One command at a time.
+    /// Limits the device to one command at a time.
     pub fn depth_1(self) -> Self {
         Shape {
             depth_max: 1,

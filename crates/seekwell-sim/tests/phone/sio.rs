@@ -25,10 +25,11 @@ fn list(r: &Request) -> (bool, bool) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
-    /// Each list is served in order of arrival. A write overtakes a read only at its turn or by
-    /// expiry. A read overtakes a write in turn only by expiry, and an async write a sync one only
-    /// by expiry. An expired pick is the first in the search order, and comes soon after the
-    /// expiry.
+    /// Each list is served in order of arrival. A write is dispatched before a waiting read only if
+    /// it is the turn of a write or the write has expired. A read is dispatched before a waiting
+    /// write only if it is the turn of a read or the read has expired. An async write is dispatched
+    /// before a waiting sync write only if it has expired. An expired request that is dispatched is
+    /// the first in the search order, and it is dispatched soon after it expired.
     #[test]
     fn writes_overtake_reads_only_at_their_turn_or_by_expiry(case in any_case(SIO, Shape::plain())) {
         let writes_starved = tunable(&case, "writes_starved");

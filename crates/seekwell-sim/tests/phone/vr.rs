@@ -47,10 +47,11 @@ fn turns(first: u64, order: &[u64]) -> usize {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
-    /// A pick is at the last start, or is the nearest above or below. After a jump to one of
-    /// several equal starts, the others count as below, so that one above may precede them. An
-    /// expired pick has the earliest deadline of the expired heads (async on a tie), and comes soon
-    /// after the expiry.
+    /// A dispatched request starts at the last start, or is the nearest request above or below it.
+    /// After a jump to one of several equal starts, the other requests with that start count as
+    /// below, so a request above can come first. An expired request that is dispatched has the
+    /// earliest deadline of the expired heads (async on a tie), and it is dispatched soon after it
+    /// expired.
     #[test]
     fn dispatched_request_is_a_neighbour_or_expired(case in any_case(VR, Shape::plain()).prop_map(without_aliases)) {
         let fifo_batch = tunable(&case, "fifo_batch");
@@ -67,7 +68,7 @@ proptest! {
                 let head = replay.oldest(d, |r| r.is_sync() == sync)?;
                 Some((due(head).filter(|&j| now > j)?, sync, head))
             };
-            // (false, ...) sorts first: async on a tie.
+            // (false, ...) sorts first, so the async head wins a tie.
             let first_late = [late(true), late(false)].into_iter().flatten().min();
             let at = replay.requests[&d.id].sector;
             if d.by("head-expired") {
@@ -88,7 +89,8 @@ proptest! {
         }
     }
 
-    /// LOOK: as documented with a penalty of 0; as shipped with 1 and no equal starts.
+    /// vr behaves like LOOK in two modes: as documented with a penalty of 0, and as shipped with a
+    /// penalty of 1 and no equal starts.
     #[test]
     fn look_variant_reverses_at_most_once(
         first in 0..1000u64,
@@ -101,7 +103,8 @@ proptest! {
         }
     }
 
-    /// SSTF, ties upwards: as shipped with a penalty of 0; as documented with 1.
+    /// vr behaves like SSTF, with ties upwards, in two modes: as shipped with a penalty of 0, and
+    /// as documented with a penalty of 1.
     #[test]
     fn sstf_variant_always_serves_the_nearest_request(
         first in 0..1000u64,

@@ -10,9 +10,10 @@ const ZEN: &[&str] = &["zen", "zen-v1", "zen-jf", "zen-ge"];
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
-    /// Each class is served in order of arrival. An async request precedes a waiting sync one only
-    /// at a check of the deadlines, if it has expired and (unless repaired) the sync head has not.
-    /// Between two such cases lie at least fifo_batch other requests.
+    /// Each class is served in order of arrival. An async request is dispatched before a waiting
+    /// sync request only at a check of the deadlines. It must have expired, and (unless the model
+    /// is repaired) the sync head must not have expired. Between two such dispatches there are at
+    /// least fifo_batch other requests.
     #[test]
     fn async_requests_precede_sync_requests_only_when_expired(case in any_case(ZEN, Shape::plain())) {
         let v1 = case.elevator == "zen-v1";

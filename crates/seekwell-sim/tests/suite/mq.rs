@@ -361,7 +361,7 @@ impl World {
                 self.q.switch(now, hash, move |cx| (info.make)(cx, version));
             }
             Step::Resize(n) => {
-                // Rejected without a scheduler if it exceeds the driver's limit.
+                // Without a scheduler, a value above the driver's limit is rejected.
                 let _ = self.q.set_nr_requests(now, n);
             }
             Step::Requeue(k) => {
@@ -394,7 +394,7 @@ impl World {
                 self.q.control(now, what);
             }
             Step::Gone(g) => {
-                // It can be removed only without tasks; another may replace it.
+                // A cgroup can be removed only if it has no tasks. A new cgroup then replaces it.
                 for t in 0..TASKS {
                     if self.groups[t as usize] == g {
                         self.apply(i, &Step::Move(t, 0));
@@ -425,7 +425,8 @@ impl World {
             _ => v,
         };
         match self.q.store(self.now, t.name, &v.to_string()) {
-            // The scheduler may reject it for reasons of its own (ADIOS: order by sector on flash).
+            // The scheduler may reject the value for reasons of its own (ADIOS: order by sector on
+            // flash).
             Ok(()) | Err(StoreError::Invalid { .. }) => {}
             Err(e) => panic!("{e}"),
         }
@@ -433,7 +434,7 @@ impl World {
 
     fn finish(&mut self, name: &str) {
         for t in 0..TASKS {
-            // Plugs nest: close as many as may be open.
+            // Plugs can be nested, so close as many as may be open.
             for _ in 0..130 {
                 self.q.control(self.now, Control::Unplug(TaskId(t)));
             }
@@ -490,8 +491,8 @@ pub fn every_bio_completes_once() {
     });
 }
 
-/// Two hardware queues without requests ran again every 3 ms. Each time they postponed the third
-/// queue, whose request had been rejected, so that it was never issued.
+/// A regression test: two hardware queues without requests ran again every 3 ms. Each time they
+/// postponed a third queue whose request had been rejected, so that this request was never issued.
 #[test]
 fn pending_rerun_of_a_hardware_queue_is_not_postponed() {
     let all = multi_queue();

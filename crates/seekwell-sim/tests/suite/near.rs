@@ -5,8 +5,9 @@ use seekwell_core::{Flags, Op};
 /// The last bio: operation, flags, first sector, first sector after it.
 pub type Last = (Op, Flags, u64, u64);
 
-/// A bio of `n` sectors. In two of four cases (`near`) it has the kind of the last bio and ends
-/// where that began, or begins where that ended, so that the two merge.
+/// A bio of `n` sectors. In two of four cases (`near`), the bio has the kind of the last bio and is
+/// adjacent to it: it ends where the last bio began, or begins where the last bio ended. So the two
+/// merge.
 pub fn next_to(last: Last, near: u8, bio: (Op, Flags, u64), n: u64) -> (Op, Flags, u64) {
     let (op, flags, first, end) = last;
     let data = |op| matches!(op, Op::Read | Op::Write);

@@ -1,6 +1,7 @@
-//! No request waits longer than its scheduler declares ([`seekwell_sched::Waiting`]). Readers and
-//! writers, near and far, keep a device busy for longer than that; each has one request at a time
-//! and sends the next soon. A request that is starved or lost waits too long.
+//! No request waits longer than its scheduler declares ([`seekwell_sched::Waiting`]). Tasks keep a
+//! device busy for longer than this time. Some read and some write, at near or far addresses. Each
+//! task has one request at a time and soon sends the next. A request that is starved or lost waits
+//! too long.
 
 use crate::versions::{Version, each, versions};
 use proptest::prelude::*;
@@ -25,8 +26,8 @@ struct Crowd {
     think_us: u64,
 }
 
-/// Any mixture; in one of four cases a single writer among readers, or a single reader among
-/// writers, because these are the first to be starved.
+/// Any mixture of tasks. In one of four cases, there is a single writer among readers, or a single
+/// reader among writers. Such a task is the first to be starved.
 fn habits() -> impl Strategy<Value = Vec<Habit>> {
     let step = || prop::sample::select(vec![0u64, 1, 1, 5]);
     let lone = (
@@ -175,7 +176,7 @@ pub fn check_waiting_bounds(layer: Layer) {
     });
     for (v, seen) in all.iter().zip(longest_seen.borrow().iter()) {
         let name = format!("{}-{}", v.0.name, v.1);
-        // Without a test runner the return value reports the result.
+        // Without a test runner nothing is printed, and only a panic reports the result.
         #[cfg(test)]
         println!("{name}: waited {:.0} % of what it says", seen * 100.0);
         assert!(

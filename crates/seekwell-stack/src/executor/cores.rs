@@ -16,7 +16,6 @@ use super::rt::{Actor, Rt};
 use super::turns::key;
 use seekwell_core::{Instant, Nanos};
 
-/// The state of a core.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CoreState {
     pub(super) runs: Option<Actor>,
@@ -198,7 +197,6 @@ impl Rt {
             self.next(core);
         }
     }
-    /// Returns the number of busy cores.
     pub(crate) fn busy_cores(&self) -> usize {
         self.cores.len() - self.idle_cores.len()
     }

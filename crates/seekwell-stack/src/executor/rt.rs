@@ -324,7 +324,6 @@ pub(crate) async fn parked<W: Runs>(k: &Shared<W>, a: Actor) {
     .await;
 }
 
-/// Sleeps until `at`.
 pub(crate) async fn sleep_until<W: Runs>(k: &Shared<W>, a: Actor, at: Instant) {
     k.w().rt().sleep_until(at, a, Sleep::Timed);
     parked(k, a).await;

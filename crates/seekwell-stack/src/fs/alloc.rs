@@ -220,8 +220,8 @@ impl Alloc {
     pub(crate) fn inodes_on_disk(&mut self, g: u32) -> bool {
         std::mem::replace(&mut self.groups[g as usize].inodes_on_disk, true)
     }
-    /// Returns whether the inode's table block must be read if it is not in memory. It must be if
-    /// the block contains other used inodes.
+    /// Returns whether the inode's table block must be read if it is not in memory. A read is
+    /// needed if the block contains other used inodes.
     pub(crate) fn inode_on_disk(&self, g: u32, slot: u32) -> bool {
         if self.flex == 1 {
             return true;

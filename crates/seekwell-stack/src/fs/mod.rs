@@ -14,7 +14,6 @@ mod unwritten;
 
 pub(crate) use alloc::{Alloc, Window};
 
-/// Returns the group of a block.
 pub(crate) fn group_of(block: u32) -> u32 {
     Alloc::group_of(block)
 }

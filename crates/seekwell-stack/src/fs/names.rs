@@ -115,7 +115,6 @@ impl Names {
     pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
     }
-    /// Returns the entry of a name.
     #[inline]
     pub(crate) fn get(&self, name: &str) -> Option<Entry> {
         let i = self.find(hash(name.as_bytes()) as u32, name)?;

@@ -123,8 +123,8 @@ impl World {
         w.mounted();
         w
     }
-    /// Puts the blocks into memory that a mount reads: superblock, group descriptors and the root
-    /// directory.
+    /// Loads the blocks that a mount reads (superblock, group descriptors and the root directory)
+    /// into memory.
     fn mounted(&mut self) {
         let root = &self.fs.inodes[crate::fs::ROOT as usize];
         let groups = self.fs.alloc.blocks.div_ceil(crate::fs::GROUP);

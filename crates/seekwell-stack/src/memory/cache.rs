@@ -356,8 +356,9 @@ impl Cache {
         self.lru.first()
     }
 
-    /// Prefetches for eviction the data of the second page after `p` on the LRU list, and the path
-    /// to the fourth page. Most pages are skipped in less time than one access to memory takes.
+    /// Prepares the next evictions: prefetches the second page after `p` on the LRU list, and the
+    /// path to the fourth page. Most pages are skipped in less time than one access to memory
+    /// takes.
     #[inline]
     fn next_victims(&self, p: u32, owners: &[impl Owner]) {
         let behind = |p| self.links.next(p);
@@ -490,8 +491,8 @@ impl Cache {
         }
         None
     }
-    /// Prefetches the first page of the next leaf that has any (`bits`), and the path to the leaf
-    /// after it. The callers visit all these leaves.
+    /// Prepares the next visits of a caller that visits all leaves with such pages (`bits`).
+    /// Prefetches the first page of the next such leaf, and the path to the leaf after it.
     fn next_leaves(&self, node: &Node, bits: u64, find: Find) {
         if bits == 0 {
             return;

@@ -73,7 +73,6 @@ pub(crate) struct Scatter {
 }
 
 impl Scatter {
-    /// Adds a page.
     #[inline]
     pub(crate) fn add(&mut self, page: &Page) {
         let segment = u32::from(SEGMENT_SECTORS / PAGE_SECTORS);

@@ -296,9 +296,9 @@ mod tests {
         assert_eq!(sizes[..6], [16, 32, 64, 128, 128, 128]);
     }
 
-    /// With a largest window of 512 KiB, windows below a sixteenth of it grow by a factor of four,
-    /// and the others by two. With the usual 128 KiB, even the first window of 4 pages is not so
-    /// small.
+    /// If the largest window is 512 KiB, windows below a sixteenth of it grow by a factor of four,
+    /// and the others by two. If the largest window is 128 KiB (the usual size), even the first
+    /// window of 4 pages is above this threshold.
     #[test]
     fn small_windows_under_a_large_limit_grow_fourfold() {
         let w128 = Most {
@@ -400,7 +400,7 @@ mod tests {
     #[test]
     fn large_reads_and_random_advice_set_the_window() {
         let mut ra = ReadAhead::default();
-        // A read of 64 KiB at the start of the file: a window of 128 KiB with the mark in the
+        // A read of 64 KiB at the start of the file gives a window of 128 KiB with the mark in the
         // middle.
         let w = ra.step(&None_, 0, 16, W32, false).expect("reads");
         assert_eq!((w.size, w.mark), (32, Some(16)));

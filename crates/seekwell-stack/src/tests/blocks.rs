@@ -108,7 +108,8 @@ fn preallocated_blocks_read_as_zeros_and_are_converted_once() {
             "{}: journal blocks of fdatasync, first and second time: {blocks:?}",
             era.name()
         );
-        // Descriptor, inode and commit record. After these writes, the data can be found.
+        // The first commit writes a descriptor, an inode and a commit record. After that, the data
+        // can be found.
         assert_eq!(blocks, [3, 0]);
         // The data of the next page are still not on the disk.
         m.call(t, Call::DropCaches).expect("drops");

@@ -115,7 +115,7 @@ fn throttling_bounds_dirty_pages() {
             "a check interval beyond the limit at most"
         );
         assert!(free > 2 * limit, "without it the limit means nothing");
-        // The device writes at 100 MB/s what does not stay dirty of the 600 MiB.
+        // The device writes the part of the 600 MiB that does not stay dirty, at 100 MB/s.
         let device = (600.0 * 1.048_576 - most as f64 * 4096.0 / 1e6) / 100.0;
         assert!(
             secs > 0.9 * device && secs < 1.35 * device,

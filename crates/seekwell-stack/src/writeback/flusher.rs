@@ -299,7 +299,7 @@ pub(crate) async fn pdflush(k: K, a: Actor) {
                 break;
             }
             if congested {
-                // As in congestion_wait: a tenth of a second.
+                // As in congestion_wait, the pause is a tenth of a second.
                 let at = k.w().now() + Nanos(c.pause_max_ns);
                 sleep_until(&k, a, at).await;
             } else if periodic {

@@ -1,10 +1,11 @@
 //! The metrics that decide a comparison with a job file. Each section of the file is one reporting
 //! group, and each direction of a section has its own metrics.
 //!
-//!  direction of a section | metrics | ---|---| paced by `rate`, `rate_iops` or `thinktime`, or one
-//! call at a time | mean and 99th percentile of the latency | several calls at a time, or a stream
-//! through the page cache | throughput | `fsync` or `fdatasync` after some writes | also the 99th
-//! percentile of that call |
+//! | direction of a section | metrics |
+//! |---|---|
+//! | paced by `rate`, `rate_iops` or `thinktime`, or one call at a time | mean and 99th percentile of the latency |
+//! | several calls at a time, or a stream through the page cache | throughput |
+//! | `fsync` or `fdatasync` after some writes | also the 99th percentile of that call |
 //!
 //! Throughput is IOPS for random calls of less than 64 KiB, and bandwidth otherwise.
 

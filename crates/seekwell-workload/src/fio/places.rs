@@ -126,7 +126,6 @@ impl Places {
         at
     }
 
-    /// Returns the next call.
     pub(super) fn next<M: Machine>(&mut self, m: &mut M, job: &Job) -> Call {
         if let Some(call) = self.pending.take() {
             self.of[Dir::Write as usize].0 += 1;
@@ -411,15 +410,14 @@ mod tests {
     }
 
     /// The command `fio-genzipf -t pareto -i 0.2` of fio 3.33, with 262144 hits on the same number
-    /// of blocks: the most frequently hit 5, 10, 20 and 50 % of the hit blocks get 57.1, 63.6, 71.4
+    /// of blocks. The most frequently hit 5, 10, 20 and 50 % of the hit blocks get 57.1, 63.6, 71.4
     /// and 84.6 % of the hits.
     #[test]
     fn pareto_hits_equal_those_of_fio() {
         let n = 262_144u64;
         let mut hits = vec![0u32; n as usize];
         for i in 0..n {
-            // Evenly spaced numbers replace random numbers. Two draws or fewer hit the same block
-            // as one.
+            // Evenly spaced numbers replace the random numbers.
             hits[pareto((i as f64 + 0.5) / n as f64, 0.2, n) as usize] += 1;
         }
         // In the tail there are more blocks than draws. Random draws miss some of these blocks and

@@ -93,7 +93,7 @@ fn mix_rate_think_time_and_sync_options_work() {
 fn runtime_and_ramp_time_limit_the_measurement() {
     let t =
         trial("[m]\nrw=randread\nsize=1m\nruntime=1\ntime_based\nramp_time=500ms\nthinktime=1ms\n");
-    // 1.5 s of calls of 1 ms each; the first 0.5 s does not count.
+    // The job makes calls of 1 ms each for 1.5 s. The first 0.5 s does not count.
     assert!((990..=1000).contains(&t.ops("read")), "{}", t.ops("read"));
     let t = trial("[m]\nrw=read\nsize=1m\nloops=3\n");
     assert_eq!(t.ops("read"), 3 * 256);
@@ -394,7 +394,8 @@ fn zoned_and_normal_distributions_have_their_shares() {
     let all = reads("zoned:60/10:30/20:10/70");
     let share =
         |to: u64| all.iter().filter(|r| r.0 < to << 22 >> 3).count() as f64 / all.len() as f64;
-    // An eighth of the file is the first zone and a part of the second zone: 2.5 of its 20 percent.
+    // An eighth of the file consists of the first zone and of 2.5 of the 20 percent of the second
+    // zone.
     assert!((share(1) - 0.6375).abs() < 0.02, "{}", share(1));
     let mut hits = std::collections::BTreeMap::new();
     for r in reads("normal:5") {

@@ -68,7 +68,7 @@ pub const WORKLOAD: Workload = Workload {
     ],
     profiles: &[],
     needs: Needs::Directory,
-    // As much as a disk of 100 MB/s can write.
+    // The bound is the amount that a disk of 100 MB/s can write in this time.
     space: |p| p.int("seconds") / 10,
     check: any,
 };
@@ -442,8 +442,8 @@ mod tests {
 
     #[test]
     fn reader_without_a_blog_sleeps_a_second() {
-        // Directories of blogs that do not exist yet, because their numbers were assigned too
-        // early.
+        // mkdir fails for all blogs, so the directories of the blogs do not exist although their
+        // numbers were assigned.
         let given = [("seconds", "2500ms"), ("readers", "7")];
         let t = Trial::with("blogbench", &given, |w| {
             w.fault = Some(Fault {

@@ -401,7 +401,7 @@ mod tests {
             2 * 2800,
             "the native one was removed before"
         );
-        // A read of up to 256 KiB, and another call to find the end of the file.
+        // A file takes reads of up to 256 KiB, and another call to find its end.
         assert_eq!(t.calls("read") as u64, t.ops("read") + 2800);
         assert_eq!(t.largest_write(), 256 << 10);
         assert_eq!(t.calls("fsync") + t.calls("fdatasync"), 0);

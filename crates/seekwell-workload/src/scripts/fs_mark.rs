@@ -248,7 +248,7 @@ mod tests {
             let words = ["files", "size", "workers", "dirs", "sync"];
             (words.map(|w| p[w].clone()).join(" "), plan.space() >> 20)
         };
-        // Sizes per worker and in total: 1.0, 1.0, 19.5 and 3.9 GiB.
+        // The files of the profiles take 1.0, 1.0, 19.5 and 3.9 GiB in total.
         assert_eq!(of("1000-files"), ("1000 1MiB 1 0 fsync".into(), 1000));
         assert_eq!(of("no-sync"), ("1000 1MiB 1 0 none".into(), 1000));
         assert_eq!(of("4-threads"), ("5000 1MiB 4 0 fsync".into(), 20_000));

@@ -138,14 +138,14 @@ mod tests {
         let given = [("seconds", "1s"), ("bulk", "64m"), ("think", "300ms")];
         let t = Trial::run("fsync-latency", &given);
         let mut calls = vec!["open"];
-        // Calls at 0.3, 0.6 and 0.9 s, and one that begins in time and ends late.
+        // There are calls at 0.3, 0.6 and 0.9 s, and one call that begins in time and ends late.
         calls.extend(["append", "fsync"].repeat(4));
         calls.extend(["close", "unlink"]);
         assert_eq!(t.sequence("/log"), calls);
         let mb = t.world.measures().metrics()[2].value;
         let written: u64 = t.ranges("write", "bulk0").iter().map(|r| r.1).sum();
         let mib = written as f64 / f64::from(1 << 20);
-        // All calls except the late one, during one second.
+        // The rate counts all calls except the late one, during one second.
         assert!((mib - 0.25 - mb).abs() < 1e-9, "{mib} {mb}");
     }
 }

@@ -5,10 +5,11 @@
 //! the end of an extent of 1 MiB, the read thread reads the next extent.
 //!
 //! A table that was not loaded in key order is fragmented: `order=pieces` visits pieces of `piece`
-//! bytes in random order. The intruder is another task with its own io context. It makes small
+//! bytes in random order. Another task, the *intruder*, has its own io context. It makes small
 //! random reads with pauses, like background work of a server. With pieces and an intruder, results
-//! are close to the published values. Two threads without pieces and intruder do not change the
-//! results. The script leaves out a MyISAM count over an index, which reads blocks of 1 KiB.
+//! are close to the published values. Two threads alone, without pieces and without an intruder, do
+//! not change the results. The script leaves out a MyISAM count over an index, which reads blocks
+//! of 1 KiB.
 
 use super::common::*;
 use crate::fail::{Context, Outcome};
@@ -353,7 +354,7 @@ mod tests {
             let secs = t.world.measures().metrics()[1].value;
             let got = t.ops("intruder read") as f64 / secs;
             let want: f64 = rate.parse().expect("a number");
-            // 4.5 standard deviations of a Poisson-distributed number.
+            // The tolerance is 4.5 standard deviations of a Poisson-distributed number.
             let slack = 4.5 * (want * secs).sqrt() / secs;
             assert!((got - want).abs() < slack, "{got} for {want} over {secs} s");
         }

@@ -233,7 +233,7 @@ mod tests {
             ("think", "3ms"),
         ];
         let t = Trial::run("streams", &given);
-        // Calls at 0, 3.07, 6.13 and 9.2 ms. The next call would begin too late.
+        // There are calls at 0, 3.07, 6.13 and 9.2 ms. The next call would begin too late.
         assert_eq!(t.calls("read"), 8);
         let mib = 8.0 * 64.0 / 1024.0;
         assert!((t.metric() - mib / 0.01).abs() < 1e-9, "{}", t.metric());

@@ -194,8 +194,8 @@ mod tests {
     #[test]
     fn one_worker_serves_one_request_at_a_time() {
         let t = Trial::run("web:profile=nginx", &[("requests", "1000")]);
-        // CPU time, five calls, and the bytes of page and log line on the test machine. The last
-        // digit is rounded.
+        // A request takes CPU time, five calls, and the bytes of page and log line on the test
+        // machine. The last digit is rounded.
         let us = 66.0 + 5.0 + 3.064 + 0.085;
         assert!((t.metric() - 1e6 / us).abs() < 50.0, "{}", t.metric());
     }

@@ -3,14 +3,21 @@
 //! proportion to the weights in use. A task whose cgroup has no budget left sleeps. The rate of the
 //! clock follows the performance of the device.
 //!
-//! Modelled: the linear cost model with its default numbers, the fractions of a cgroup over all
-//! levels, the wake-up timer, periods, latency misses and waits, the rate of the clock, and the
-//! donation of budget by idle or slow cgroups. This module does not depend on a queue. Tests replay
-//! rounds that were recorded on a running kernel (`tests/iocost.rs`).
+//! Modelled:
+//! - the linear cost model with its default numbers;
+//! - the fractions of a cgroup over all levels;
+//! - the wake-up timer, periods, latency misses and waits;
+//! - the rate of the clock;
+//! - the donation of budget by idle or slow cgroups.
 //!
-//! Not modelled: debts of swap and of metadata that other tasks wait for (they pay like all bios),
-//! a cgroup's own bios next to those of its children, weights of single devices, and other cost
-//! models. A cgroup donates only to its siblings.
+//! This module does not depend on a queue. Tests replay rounds that were recorded on a running
+//! kernel (`tests/iocost.rs`).
+//!
+//! Not modelled:
+//! - debts of swap, and of metadata that other tasks wait for (they pay like all bios);
+//! - a cgroup's own bios next to those of its children;
+//! - weights of single devices, and other cost models;
+//! - donations to cgroups other than the siblings of the donor.
 
 mod clock;
 mod params;
@@ -349,8 +356,8 @@ impl IoCost {
             self.groups[at].done += paid.0;
         }
     }
-    /// Handles the completion of a request. `latency_ns` counts from the time at which it passed,
-    /// and `rq_wait_ns` is the part of it spent waiting for a tag.
+    /// Handles the completion of a request. `latency_ns` is the time since the request passed the
+    /// controller. `rq_wait_ns` is the part of this time that the request waited for a tag.
     pub fn completed(&mut self, write: bool, sectors: u32, latency_ns: u64, rq_wait_ns: u64) {
         let dir = usize::from(write);
         let size_ns = self.params.of_size(write, sectors) * 1000 / PER_US;

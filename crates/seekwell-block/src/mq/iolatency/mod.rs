@@ -1,9 +1,9 @@
 //! `io.latency` (`blk-iolatency.c`, 6.1 to 6.18): while a cgroup misses its latency target, the
 //! queue depth of its siblings is halved step by step.
 //!
-//! Modelled: the cookie of a level, which counts these steps; the way in which each cgroup follows
-//! the cookie when it submits; windows; the protected group; and the recovery. This module does not
-//! depend on a queue. Tests replay rounds that were recorded on a running kernel
+//! Each level has a *cookie* that counts these steps. Each cgroup follows the cookie of its level
+//! when it submits. Windows, the protected group and the recovery are also modelled. This module
+//! does not depend on a queue. Tests replay rounds that were recorded on a running kernel
 //! (`tests/iolatency.rs`).
 //!
 //! Not modelled: the delays on return to user space that the kernel adds to a cgroup at depth 1.

@@ -6,8 +6,8 @@
 //! the bios that it releases, and splits. Like the writeback throttle, this module does not depend
 //! on a queue. Tests replay rounds that were recorded on a running kernel (`tests/iomax.rs`).
 //!
-//! Not modelled: the carry-over into the new slice when limits change (in the model, a new slice
-//! begins), the files of cgroup v1, and the "low" limits that were removed from the kernel.
+//! Not modelled: the files of cgroup v1, the "low" limits that were removed from the kernel, and
+//! the carry-over when limits change. (In the model, a new slice begins then.)
 
 mod lane;
 pub(super) mod rules;
@@ -278,7 +278,8 @@ impl IoMax {
             }
         }
     }
-    /// Lets the children of a group that are due send bios to it. Returns true if any child did.
+    /// Lets the due children of a group pass their bios on to the group. Returns true if any child
+    /// did.
     fn send(&mut self, parent: usize, now: i64) -> bool {
         let mut any = false;
         loop {

@@ -3,14 +3,20 @@
 //! windows of about 100 ms. A throttled task sleeps before it gets a tag, so it holds neither a tag
 //! nor a request.
 //!
-//! Modelled: the three classes with their lists, limits that depend on the kind of write and on
-//! recent reads, the groups in which sleeping tasks are woken, windows in jiffies, the verdict, the
-//! steps, `wbt_lat_usec`, and the effect of a temporary switch to bfq. This module does not depend
-//! on a queue. Tests replay rounds that were recorded on a running kernel (`tests/wbt.rs`).
+//! Modelled:
+//! - the three classes with their lists;
+//! - limits that depend on the kind of write and on recent reads;
+//! - the groups in which sleeping tasks are woken;
+//! - windows in jiffies, the verdict, and the steps;
+//! - `wbt_lat_usec`, and the effect of a temporary switch to bfq.
 //!
-//! Not modelled: swap-out (the model does not swap, but the class exists), the throttle of the
-//! single-queue layer of 4.10 to 4.20 (it is off by default), and the wake-ups of 4.10 to 4.18,
-//! where each sleeping task checked the limit by itself.
+//! This module does not depend on a queue. Tests replay rounds that were recorded on a running
+//! kernel (`tests/wbt.rs`).
+//!
+//! Not modelled:
+//! - swap-out (the model does not swap, but the class exists);
+//! - the throttle of the single-queue layer of 4.10 to 4.20 (it is off by default);
+//! - the wake-ups of 4.10 to 4.18, where each sleeping task checked the limit by itself.
 
 mod depth;
 pub(super) mod rules;
@@ -177,8 +183,8 @@ impl Wbt {
         }
     }
     /// Continues from a recorded state: the step, whether it is the maximum, and the number of
-    /// windows without a verdict. `jiffies` are the times of the last arrival of a read, of the
-    /// last completion of a read, and of the last sleep for dirty pages.
+    /// windows without a verdict. `jiffies` has the times of the last arrival of a read, the last
+    /// completion of a read, and the last sleep for dirty pages.
     #[must_use]
     pub fn resumed(mut self, step: i32, at_max: bool, unknown: u32, jiffies: [i64; 3]) -> Self {
         [self.read_asked, self.read_done, self.dirty_sleep] = jiffies;

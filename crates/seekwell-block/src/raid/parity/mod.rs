@@ -11,9 +11,9 @@
 //! One kernel thread issues all I/O of the cache, in its own io context and under its own plug. The
 //! schedulers of the members therefore get the writes of all tasks in one io context.
 //!
-//! Not modelled: several worker threads, growth of the cache under load, journals and the partial
-//! parity log, the handling of several full stripes at once (neighbouring pages merge in the queues
-//! of the members), and the limit on concurrent stripe reads.
+//! Not modelled: several worker threads, growth of the cache under load, journals, the partial
+//! parity log, and the limit on concurrent stripe reads. Several full stripes are not handled at
+//! once, but neighbouring pages merge in the queues of the members.
 
 mod heads;
 mod options;

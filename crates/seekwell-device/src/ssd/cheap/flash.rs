@@ -64,7 +64,7 @@ pub(super) struct Flash {
     /// Time of a program operation including its transfer, in ns.
     prog_all: u64,
     /// Maximum pending cleaning of a unit, in ns. A program on a unit with more pending cleaning
-    /// waits until this maximum is reached.
+    /// waits until the pending cleaning has fallen to this maximum.
     debt_max: u64,
     /// End of the last scheduled program.
     pub last_end: u64,
@@ -138,9 +138,8 @@ impl Flash {
             }
         };
         let data = start + self.read + add;
-        // The transfer enters the channel at the earliest time at which the array could have been
-        // read. The difference to the exact time is a constant. So the transfer never occupies the
-        // channel in the far future.
+        // The transfer enters the channel at the earliest possible end of the array read, even if
+        // the read ends later. So the transfer never occupies the channel in the far future.
         let xfer = u64::from(pages) * self.xfer;
         let bus = enter(
             &mut self.channels[unit.channel as usize],

@@ -11,7 +11,6 @@
 //! cleaning are up to 10 % too fast, because they do not compete with the transfers of cleaning on
 //! the channels. Use the detailed variant for tail latencies under cleaning, for TRIMs of less than
 //! a MiB, and for workloads with hot and cold data.
-//! hot and cold data.
 
 mod flash;
 mod read;

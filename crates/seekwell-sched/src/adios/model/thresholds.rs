@@ -41,7 +41,7 @@ fn requests_up_to_4_kib_measure_the_base() {
     assert_eq!((m.small[20].weight, m.large[20].weight), (1, 0));
     m.feed(&RULES, now, 4097, BASE, BASE, 1);
     assert_eq!((m.small[20].weight, m.large[20].weight), (1, 1));
-    // Without a base or a prediction a large request measures nothing.
+    // Without a base or a prediction, a large request gives no sample.
     let mut m = Model::new(now);
     m.feed(&RULES, now, 4097, BASE, BASE, 1);
     let (mut with_base, _) = model();
@@ -58,7 +58,8 @@ fn early_updates_need_1024_samples() {
         m.feed(&RULES, now, 4096, 2 * BASE, BASE, samples);
         m.update(&RULES, now);
         assert_eq!(m.base > BASE, updated, "{samples} small");
-        // Large requests have a slope already.
+        // This model starts with a slope, so an early update needs the same number of large
+        // samples.
         let (mut m, now) = model();
         m.sideload(BASE, 1000, Instant::at_us(0));
         m.feed(&RULES, now, 8192, 5 * BASE, BASE, samples);

@@ -77,7 +77,7 @@ impl Bfq {
         }
         let x = self.queue(q);
         let j = cx.jiffies();
-        // Not for a queue that was merged after its creation.
+        // The delayed stable merge is not made for a queue that was merged after its creation.
         if x.sync
             && x.owner.is_some()
             && !x.own.just_created

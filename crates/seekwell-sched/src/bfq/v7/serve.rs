@@ -8,7 +8,7 @@ use crate::bfq::rules;
 use crate::cx::{Cx, Emit};
 use seekwell_core::RqId;
 
-/// A slot shorter than this says nothing about the speed of its queue.
+/// A slot shorter than this is not used to judge the speed of its queue.
 const SHORTEST_SLOT_US: u64 = 100;
 /// Only slots longer than this are used to estimate the device's rate.
 const RATE_SLOT_US: u64 = 20_000;

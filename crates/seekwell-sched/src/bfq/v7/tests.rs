@@ -146,7 +146,8 @@ fn slot(us: u64, served: u64, budget: u64, reason: Reason) -> (u64, bool) {
 
 #[test]
 fn the_peak_rate_is_learnt_from_slots_above_20_ms() {
-    // The rate of a fast rotating device: 17415. A faster slot moves it by an eighth.
+    // The initial rate is that of a fast rotating device, 17415. A slot with a higher rate moves it
+    // by an eighth.
     let rate = |us, served, reason| slot(us, served, 16_384, reason).0;
     let fast = (16_000 << 16) / 20_001;
     assert_eq!(
@@ -154,7 +155,7 @@ fn the_peak_rate_is_learnt_from_slots_above_20_ms() {
         17_415 * 7 / 8 + fast / 8
     );
     assert_eq!(rate(20_000, 16_000, Reason::NoMore), 17_415);
-    // A slower slot counts only if it timed out.
+    // A slot with a lower rate counts only if it timed out.
     let slow = (1000 << 16) / 100_000;
     assert_eq!(rate(100_000, 1000, Reason::NoMore), 17_415);
     assert_eq!(
@@ -163,7 +164,8 @@ fn the_peak_rate_is_learnt_from_slots_above_20_ms() {
     );
 }
 
-/// The comparison is the wrong way round in the original: fast queues are "slow" and pay all.
+/// The comparison of the original is reversed: fast queues count as "slow" and are charged their
+/// whole budget.
 #[test]
 fn a_fast_queue_is_charged_its_whole_budget() {
     let pays = |us, served, budget| slot(us, served, budget, Reason::NoMore).1;

@@ -5,7 +5,7 @@ use crate::cfq::numbers::{SeekMean, ThinkTime};
 
 #[test]
 fn think_time_is_big_above_the_limit() {
-    // The mean of equal times; the first samples are too high.
+    // The mean of equal times becomes that time after many samples. The first means are too high.
     let mut t = ThinkTime::starting(0);
     for _ in 0..300 {
         t.update(8, 8);
@@ -104,14 +104,15 @@ fn slices_shrink_with_the_average_number_of_queues() {
     }
     let rq = b.take().expect("a request");
     let q = b.s.queue_of(rq);
-    // Averages 6, 8 (rounded), 8; a round of 300 ms for slices of 100 ms.
+    // The averages are 6, 8 (rounded) and 8 queues. The target latency is 300 ms, and a slice is
+    // 100 ms.
     assert_eq!(b.s.scaled_slice(q), 100 * 300 / 600);
     assert_eq!(b.s.scaled_slice(q), 100 * 300 / 800);
-    // Not below twice slice_idle.
+    // A slice is not shorter than twice slice_idle.
     b.s.store(&mut b.cx, "target_latency", "50")
         .expect("a tunable");
     assert_eq!(b.s.scaled_slice(q), 16);
-    // A round that just fits is not shortened.
+    // If a round fits into the target latency exactly, the slice is not shortened.
     b.s.store(&mut b.cx, "target_latency", "800")
         .expect("a tunable");
     assert_eq!(b.s.scaled_slice(q), 100);

@@ -66,7 +66,8 @@ fn on_flash_requests_below_64_sectors_are_seeky() {
     }
 }
 
-/// The request that goes first: at sector 5000 and `age_ms` old, or new and nearer.
+/// Returns the start of the request that is dispatched first. One request is at sector 5000 and is
+/// `age_ms` old. The other request is new and nearer.
 fn first_after(age_ms: u64) -> u64 {
     let mut b = cfq(true);
     b.insert(1, Op::Read, 5000);
@@ -110,7 +111,7 @@ fn a_workload_of_writers_is_shorter() {
 /// The charge of a slice that has not begun is at least one jiffy.
 #[test]
 fn a_group_is_charged_the_time_of_the_slice() {
-    // (time before the first completion, after it, slice)
+    // (time before the first completion, time after it, charge)
     for (before_ms, after_ms, want) in [(0, 0, 1), (7, 0, 7), (7, 30, 30), (7, 130, 100)] {
         let mut b = cfq(true);
         b.insert(1, Op::Read, 5000);

@@ -3,8 +3,9 @@
 use super::*;
 use seekwell_core::Nanos;
 
-/// The pool sizes after a window: the requests of a list have a latency in quarters of the target,
-/// from the allocation and from the issue.
+/// Returns the size of the read pool after a window, if it was `before`. An entry of `reads` has a
+/// number of requests, their total latency and their latency in the device. Latencies are in
+/// quarters of the target.
 fn sizes(reads: &[(u64, u64, u64)], before: u32) -> u32 {
     let (mut cx, mut k) = queue();
     k.pools[READ].size = before;

@@ -10,7 +10,8 @@ fn bench(version: &str) -> Bench<MqDeadline> {
     Bench::new(cx, s)
 }
 
-/// The start of the request that goes second: the nearer one, or the one that is `age_ms` old.
+/// Returns the start of the request that is dispatched second: the nearer request, or the request
+/// that is `age_ms` old.
 fn second(age_ms: u64) -> u64 {
     let mut b = bench("6.12");
     b.set("fifo_batch", "1");

@@ -57,7 +57,8 @@ fn a_request_within_4096_sectors_of_the_last_end_is_near() {
     }
 }
 
-/// After 1, 2, 3 near requests the fraction is 64, 112, 148 of 256: half is reached by the third.
+/// After 1, 2 and 3 near requests the fraction is 64, 112 and 148 of 256. So the third request
+/// reaches half.
 #[test]
 fn disk_idles_for_a_task_with_half_of_its_requests_near() {
     for (reads, idles) in [(2, false), (3, false), (4, true)] {

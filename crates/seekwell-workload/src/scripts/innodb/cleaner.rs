@@ -233,10 +233,12 @@ mod tests {
             lru_scan_depth: 1024,
         };
         assert_eq!(pace.pages(9.0, 0.0, 100.0), 0);
-        // 45.5 % of at most 91 % (90 + 1) gives half of io_capacity.
+        // A dirty fraction of 45.5 % is half of 91 % (the maximum plus 1), so it gives half of
+        // io_capacity.
         assert_eq!(pace.pages(45.5, 0.0, 100.0), 100);
         assert_eq!(pace.pages(0.0, 9.0, 100.0), 0);
-        // 10 * 25 * 5 / 7.5 percent of 200.
+        // The age factor is 25 %. The rate is 10 * 25 * sqrt(25) / 7.5 percent of io_capacity
+        // (200).
         assert_eq!(pace.pages(0.0, 25.0, 100.0), 333);
         assert_eq!(pace.pages(0.0, 100.0, 100.0), 2000);
         let old = Pace {

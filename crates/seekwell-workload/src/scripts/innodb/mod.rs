@@ -5,17 +5,20 @@
 //! - transactions that access pages of 16 KiB at uniformly distributed positions, and change some
 //!   of them
 //! - the buffer pool ([`pool`])
-//! - the redo log, which is buffered and written in blocks of 512 bytes; a flush includes all
-//!   records that were inserted before the flush begins ([`redo`])
-//! - the page cleaner, whose rate depends on the fraction of dirty pages, on the age of the
-//!   checkpoint and on the end of the LRU list; it first writes copies of the pages sequentially
-//!   and syncs them, and then writes the pages in place ([`cleaner`])
+//! - the redo log, which is buffered and written in blocks of 512 bytes ([`redo`])
+//! - the page cleaner ([`cleaner`])
 //! - writes by a thread that finds no clean buffer for its page
 //! - waits of transactions for the cleaner when the log is nearly full (log_free_check)
 //!
+//! A flush of the redo log includes all records that were inserted before the flush begins. The
+//! rate of the page cleaner depends on the fraction of dirty pages, on the age of the checkpoint
+//! and on the end of the LRU list. The cleaner first writes copies of the pages sequentially and
+//! syncs them, and then writes the pages in place.
+//!
 //! The model leaves out rows, locks, undo and purge, index pages above the leaves (which are always
-//! in memory), read-ahead, the change buffer, the binary log, several pools and cleaners, averages
-//! over past rounds in the cleaner's rate, and waits for a page that another task is reading.
+//! in memory), and read-ahead. It also leaves out the change buffer, the binary log, several pools
+//! and cleaners, and averages over past rounds in the cleaner's rate. Transactions do not wait for
+//! a page that another task is reading.
 
 mod cleaner;
 mod pool;

@@ -30,7 +30,6 @@ pub(super) enum Place {
     Wait,
 }
 
-/// The pool.
 pub(super) struct Pool {
     buffers: Vec<Buffer>,
     /// The buffer of each page, or `NONE`.

@@ -20,8 +20,8 @@
 //! 310 us in the backend and 70 to 90 us in the client. A single SELECT took 41 to 46 us in the
 //! backend and 12 us in the client. These are CPU times divided by the number of transactions. The
 //! profiles of older machines multiply them by the relative speed of their processors
-//! (single-thread ratings): 2.5 for the laptops of 2012, which is speed 1, and 1.4 for the
-//! i5-2500K.
+//! (single-thread ratings): 2.5 for the laptops of 2012, whose speed is 1 by definition, and 1.4
+//! for the i5-2500K.
 //!
 //! The script leaves out the commit log, vacuum, connections, the log writer, index pages above the
 //! leaves (which are always in memory), and waits for a page that another backend is reading. It
@@ -537,7 +537,7 @@ async fn transaction<M: Machine>(m: &mut M, s: &Server, thread: Option<Lock>) ->
     let tid = uniform(m, 0, 10 * s.scale - 1);
     let bid = uniform(m, 0, s.scale - 1);
     let mut bytes = change!(m, s, account);
-    // The SELECT of the same row.
+    // The SELECT reads the same row.
     page!(m, s, entry, false);
     page!(m, s, account, false);
     let (teller, branch) = (s.teller_locks[tid as usize], s.branch_locks[bid as usize]);

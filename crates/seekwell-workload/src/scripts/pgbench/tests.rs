@@ -6,7 +6,8 @@ fn every_commit_is_durable_and_clients_share_flushes() {
     let given = [("scale", "2"), ("transactions", "500"), ("segments", "1")];
     let one = Trial::run("pgbench", &[given[0], given[1], given[2], ("clients", "1")]);
     assert_eq!(one.ops("transaction"), 500);
-    // One flush per commit, and one more flush when the log reaches the next segment of 16 MiB.
+    // There is one flush per commit, and one more flush when the log reaches the next segment of 16
+    // MiB.
     assert!((500..=510).contains(&one.calls_on("fdatasync", "wal.")));
     assert_eq!(one.left_over(), 0);
     let given = [("scale", "50"), ("transactions", "500"), ("segments", "8")];

@@ -256,7 +256,7 @@ mod tests {
                     .filter(|r| r.1 == 4096)
                     .count(),
             t.calls_on("fdatasync", "db-journal"),
-            // Without the fdatasync that followed the creation of the database.
+            // The first fdatasync followed the creation of the database, so it is not counted.
             t.calls_on("fdatasync", "/db") - t.calls_on("fdatasync", "db-journal") - 1,
         ]
     }

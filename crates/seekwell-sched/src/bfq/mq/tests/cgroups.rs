@@ -38,8 +38,8 @@ fn group_weights_are_1_to_1000_and_100_by_default() {
     }
 }
 
-/// The tags for an async write of a task of level 4 that has `queued` writes, beside a task of
-/// level 0. The weights are 40 and 80.
+/// Returns the tag limit for an async write of a task of level 4 that has `queued` writes. Another
+/// task has level 0. The weights are 40 and 80.
 fn tags(queued: u64) -> Option<u32> {
     let mut b = bench(true);
     b.set("low_latency", "0");
@@ -64,7 +64,7 @@ fn tags(queued: u64) -> Option<u32> {
     b.s.limit_depth(&mut b.cx, &bio, ioc)
 }
 
-/// Of the 64 tags for async writes the weight gives a third, rounded: 21.
+/// The weight gives a third of the 64 tags for async writes, rounded to 21.
 #[test]
 fn queue_above_its_share_of_the_tags_gets_one_more() {
     assert_eq!(tags(20), Some(64));

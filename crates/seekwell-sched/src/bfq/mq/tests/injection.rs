@@ -14,8 +14,8 @@ fn in_service(rotational: bool) -> (Bench<Bfq>, QId, RqId) {
     (b, q, rq)
 }
 
-/// The limit and the service time after a measured request took `took_ms`. A request without
-/// injection took 10 ms.
+/// Returns the limit and the service time after a measured request took `took_ms`. A request
+/// without injection took 10 ms.
 fn limit_after(took_ms: u64, limit: u32, most: u32, injected: bool, alone: bool) -> (u32, u64) {
     let (mut b, q, _) = in_service(true);
     b.pass_us(1_000_000);
@@ -58,7 +58,7 @@ fn service_time_is_measured_without_injection() {
     }
 }
 
-/// Whether a request is measured that arrives `ms` after the limit was last lowered.
+/// Returns true if a request that arrives `ms` after the last decrease of the limit is measured.
 fn measured(ms: u64, in_driver: u32, served: bool, injected: bool) -> bool {
     let (mut b, q, _) = in_service(true);
     let j = b.cx.jiffies();
@@ -144,7 +144,7 @@ fn waker_detections_must_happen_within_128_idle_waits() {
     }
 }
 
-/// Whether a request of another queue is injected on flash that queues commands.
+/// Returns true if a request of another queue is injected on flash that queues commands.
 fn injects(sectors: u32, in_driver: u32, limit: u32) -> bool {
     let mut b = bench(false);
     b.set("low_latency", "0");
@@ -168,7 +168,7 @@ fn injection_is_bounded_by_limit_and_request_size() {
     assert!(injects(64, 0, 2), "large, but the driver is empty");
 }
 
-/// How long the device idles for the queue in service, us.
+/// Returns how long the device idles for the queue in service, us.
 fn idles_us(seeky: bool, raised: bool) -> u64 {
     let (mut b, q, rq) = in_service(true);
     b.s.core.hw_tag = 0;
@@ -194,7 +194,8 @@ fn the_device_idles_for_2_8_or_20_ms() {
     assert_eq!(idles_us(false, true), 20_000);
 }
 
-/// Idling for a raised queue is needed if others are not raised, or fill the driver.
+/// Idling for a raised queue is needed if other busy queues are not raised, or if their requests
+/// fill the driver.
 #[test]
 fn four_requests_of_others_in_the_driver_make_idling_needed() {
     for (others, want) in [(3, false), (4, true)] {

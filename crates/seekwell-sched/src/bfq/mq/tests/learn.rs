@@ -36,8 +36,8 @@ const INITIAL: u64 = 9333;
 /// A gap between dispatches with which 100 dispatches span just over one second, ns.
 const HUNDREDTH: u64 = 10_101_011;
 
-/// Dispatches `count` requests of `sectors`, `gap_ns` apart; the first `seeks` of them after the
-/// first are far from their predecessor. Each completes right before the next dispatch.
+/// Dispatches `count` requests of `sectors`, `gap_ns` apart. After the first request, `seeks`
+/// requests are far from their predecessor. Each completes right before the next dispatch.
 fn dispatches(b: &mut Bench<Bfq>, count: u64, sectors: u32, gap_ns: u64, seeks: u64) {
     // The first completion ever ends an observation, so that the next dispatch starts another.
     b.insert(1, Op::Read, 1000);
@@ -64,14 +64,16 @@ fn peak_after(sectors: u32, seeks: u64) -> u64 {
 #[test]
 fn the_peak_rate_moves_by_the_sequential_share_of_a_second() {
     assert_eq!(bench(true).s.peak_rate, INITIAL);
-    // 200000 sectors in a second are 13107; 99 of 100 sequential: weight 8, divisor 2.
+    // 200000 sectors per second are a rate of 13107. With 99 of 100 requests sequential, the weight
+    // is 8 and the divisor is 2.
     assert_eq!(peak_after(2000, 0), 4666 + 6553);
-    // All seeks but faster than the peak: weight 0, divisor 10.
+    // If all requests are seeks but faster than the peak, the weight is 0 and the divisor is 10.
     assert_eq!(peak_after(2000, 99), 9333 * 9 / 10 + 13107 / 10);
-    // Seeks and slower than the peak: ignored. From three quarters on, the observation counts.
+    // An observation that is slower than the peak counts only if three quarters of its requests are
+    // sequential.
     assert_eq!(peak_after(1000, 99), INITIAL);
     assert_eq!(peak_after(1000, 25), INITIAL);
-    // 75 of 100 sequential: weight 6, divisor 4.
+    // With 75 of 100 requests sequential, the weight is 6 and the divisor is 4.
     assert_eq!(peak_after(1000, 24), 9333 * 3 / 4 + 6553 / 4);
 }
 
@@ -112,7 +114,8 @@ fn rate_observation_needs_32_samples_and_300_ms_before_the_pause() {
     assert!(peak_after_pause(33, 9_375, 100_001) > INITIAL, "300 ms");
 }
 
-/// The peak rate if after 40 requests of 2000 sectors one of 8 sectors takes `us`.
+/// Returns the peak rate after 40 requests of 2000 sectors and one request of 8 sectors that takes
+/// `us`.
 fn peak_after_late_completion(us: u64) -> u64 {
     let mut b = bench(true);
     dispatches(&mut b, 40, 2000, 10_000_000, 0);
@@ -125,7 +128,8 @@ fn peak_after_late_completion(us: u64) -> u64 {
 
 #[test]
 fn late_completion_ends_the_rate_observation() {
-    // The largest recent request, 2000 sectors, in 2.048 s are 2^-10 sectors/us and not below it.
+    // The largest recent request has 2000 sectors. In 2.048 s, this is exactly 2^-10 sectors/us,
+    // which is not below the limit.
     assert_eq!(peak_after_late_completion(2_048_000), INITIAL);
     assert!(peak_after_late_completion(2_048_001) != INITIAL);
 }

@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Whether a request of task 2, `distance` sectors behind the last request of the queue in service
-/// and `ms` after its first service, goes to that queue.
+/// Returns true if a request of task 2 goes to the queue in service. The request is `distance`
+/// sectors behind the last request of that queue, and arrives `ms` after the queue's first service.
 fn joins_by_position(distance: u64, ms: u64) -> bool {
     let mut b = bench(true);
     b.set("low_latency", "0");
@@ -28,7 +28,7 @@ fn a_queue_is_merged_within_100_ms_of_its_first_service() {
     assert!(joins_by_position(0, 100) && !joins_by_position(0, 101));
 }
 
-/// A bench on flash whose task 1 had its queue created now.
+/// A bench on flash whose task 1 has a queue that was created just now.
 fn flash() -> (Bench<Bfq>, QId) {
     let mut b = bench(false);
     b.set("low_latency", "0");
@@ -47,8 +47,8 @@ fn on_flash_a_process_joins_the_queue_created_in_the_last_180_ms() {
     }
 }
 
-/// Between 180 and 600 ms after the creation of a queue, a new queue is not compared with later
-/// ones.
+/// Up to 600 ms after the creation of a queue, a newer queue does not replace it as the queue that
+/// was created last. So a third queue is not merged with the second one.
 #[test]
 fn after_600_ms_a_new_queue_counts_as_the_last_created() {
     for (ms, joins) in [(600, false), (601, true)] {

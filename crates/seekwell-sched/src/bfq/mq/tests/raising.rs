@@ -18,7 +18,7 @@ fn a_new_queue_is_raised_thirtyfold_with_a_small_budget() {
     let e = b.s.core.ent(q);
     assert_eq!((e.coeff, e.budget), (30, 2 * 512));
     assert_eq!(b.s.core.wr_busy, 1);
-    // A request above that budget still fits.
+    // A request of 700 sectors fits into this budget.
     let mut b = bench(true);
     let rq = b.insert_sized(1, Op::Read, 1000, 700);
     let q = b.s.core.queue_of(rq).expect("its queue");
@@ -47,7 +47,7 @@ fn interactive_raising_ends_after_120000_sectors() {
 
 #[test]
 fn a_request_is_soft_real_time_after_its_rate_and_an_idle_wait() {
-    // 7000 sectors per second; slice_idle is 8 ms, and 4 jiffies are added.
+    // The rate is 7000 sectors per second. slice_idle is 8 ms, and 4 jiffies are added.
     for (sectors, want_j) in [(8, 12), (70_000, 10_000), (91, 13), (84, 12)] {
         let (mut b, q) = new_queue();
         let taken = b.take_all();

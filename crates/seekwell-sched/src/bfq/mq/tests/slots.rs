@@ -40,12 +40,14 @@ fn charge(us: u64, seeky: bool, served: u64) -> u64 {
 
 #[test]
 fn a_slow_queue_is_charged_for_its_time() {
-    // A slot of 125 ms is worth 16384 sectors. 20 of the last 32 requests must be seeks.
+    // A slot of 125 ms is worth 16384 sectors. A queue is seeky if 20 of its last 32 requests were
+    // seeks.
     assert_eq!(charge(999, true, 8), 16_384 * 8 / 125, "like 8 ms");
     assert_eq!(charge(1000, true, 8), 16_384 / 125);
     assert_eq!(charge(20_000, true, 8), 16_384 * 20 / 125);
     assert_eq!(charge(20_000, false, 8), 8);
-    // From 20 ms on the service decides: half of the maximum budget.
+    // In a slot above 20 ms, the amount of service decides: a queue with less than half of the
+    // maximum budget is slow.
     assert_eq!(charge(20_001, false, 8), 16_384 * 20 / 125);
     assert_eq!(charge(20_001, true, 8192), 8192);
     assert_eq!(charge(60_000, false, 8191), 8191, "more than its time");

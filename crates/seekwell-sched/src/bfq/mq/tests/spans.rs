@@ -15,13 +15,14 @@ fn time_constants_equal_those_of_the_kernel() {
     assert_eq!(inject, [10, 100, 1000]);
 }
 
-/// 14000 x 7 s on a rotating device, 33000 x 2.5 s on flash, at a peak rate of two thirds.
+/// The time is 7 s for a reference rate of 14000 (rotating) and 2.5 s for 33000 (flash). The
+/// initial peak rate is two thirds of that rate, so the time is 3/2 as long.
 #[test]
 fn raising_period_of_a_new_process_follows_the_peak_rate() {
     for (rotational, ms) in [(true, 10_500), (false, 3750)] {
         let mut b = bench(rotational);
         assert_eq!(b.s.wr_duration_j(), ms);
-        // Between 3 and 25 s, whatever the rate.
+        // The time is limited to 3 to 25 s, whatever the rate is.
         b.s.peak_rate = 1;
         assert_eq!(b.s.wr_duration_j(), 25_000);
         b.s.peak_rate = 1 << 20;

@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// A task whose last request completed `think_us` ago inserts a request, once per time.
+/// For each of `times_us`, a task waits this long after its last completion and then inserts a
+/// request. Returns the samples, the mean think time and the verdict "short" after each insertion.
 fn think_time_statistics(times_us: &[u64]) -> Vec<(u64, u64, bool)> {
     let mut b = bench(true);
     let mut seen = Vec::new();
@@ -59,7 +60,7 @@ fn a_distance_above_800_sectors_is_a_seek() {
     assert!(!seek(true, 1_000_800, 8) && seek(true, 1_000_801, 8));
     assert!(!seek(true, 999_200, 8) && seek(true, 999_199, 8));
     assert!(seek(true, 9_000_000, 64));
-    // On flash only requests below 64 sectors count.
+    // On flash, only requests below 64 sectors count as seeks.
     assert!(seek(false, 9_000_000, 63) && !seek(false, 9_000_000, 64));
 }
 
@@ -75,8 +76,8 @@ fn a_queue_is_seeky_if_more_than_19_of_32_requests_were_seeks() {
     }
 }
 
-/// A queue was idle for `idle_ns` of the last `elapsed_ns`. Whether it is I/O-bound, and the length
-/// of the observation after that.
+/// Returns whether a queue that was idle for `idle_ns` of the last `elapsed_ns` is I/O-bound. Also
+/// returns the length of the observation after that.
 fn io_bound(idle_ns: u64, elapsed_ns: u64) -> (bool, u64) {
     let mut b = bench(true);
     let rq = b.insert(1, Op::Read, 1000);
@@ -93,7 +94,7 @@ fn io_bound(idle_ns: u64, elapsed_ns: u64) -> (bool, u64) {
 fn a_queue_is_io_bound_if_it_is_idle_for_at_most_a_fifth_of_the_time() {
     assert_eq!(io_bound(20_000_000, 100_000_000), (true, 100_000_000));
     assert_eq!(io_bound(20_000_001, 100_000_000), (false, 100_000_000));
-    // After 200 ms half of the observation is forgotten.
+    // When an observation exceeds 200 ms, half of it is forgotten.
     assert_eq!(io_bound(0, 200_000_000), (true, 200_000_000));
     assert_eq!(io_bound(0, 200_000_002), (true, 100_000_001));
 }
