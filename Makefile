@@ -18,8 +18,8 @@ test: test-tools
 	cargo test --workspace --locked --no-fail-fast
 	$(MAKE) --no-print-directory test-python
 
-# Also the long tests: real programs on real disks, the report in a browser, random experiments and
-# the number of instructions per I/O. CI runs this.
+# Runs the tests and the long tests: real programs on real disks, the report in a browser, random
+# experiments, and the number of instructions per I/O. CI runs this.
 test-all: test
 	cargo test --workspace --locked --no-fail-fast --test live --test browser --test campaign
 	$(MAKE) --no-print-directory bench-gate
@@ -112,7 +112,7 @@ aarch64:
 wheels:
 	scripts/wheels.sh
 
-# Everything that users download, in target/dist, each file tried. Needs root.
+# Makes everything that users download, in target/dist, and tries each file. Needs root.
 dist:
 	scripts/dist.sh
 

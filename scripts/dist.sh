@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes everything that users download, in target/dist: static binaries and Debian packages for x86-64
-# and 64-bit ARM, the wheels of the Python package, and SHA256SUMS. Each binary and package is tried
-# in an empty root directory, and each wheel in a new Python environment.
+# Makes everything that users download, in target/dist. These are static binaries and Debian
+# packages for x86-64 and 64-bit ARM, the wheels of the Python package, and SHA256SUMS. Each binary
+# and package is tried in an empty root directory, and each wheel in a new Python environment.
 #   scripts/dist.sh [--quick]      (--quick: not optimised)
 # Needs root for the empty root directory. If it cannot build a part, it prints the reason and ends
 # with an error.

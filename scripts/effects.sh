@@ -27,10 +27,10 @@ run C3 pgbench:profile=penryn,transactions=2000 --device $disk --machine cores=2
 server="--device ssd:s3700-100 --machine postgres-2015,placement=first,phase=drawn --seeds 1"
 large=pgbench:profile=s3700-large
 old=noop-4.0,deadline-4.0,cfq-4.0
-# The effect on J of settings that were not published.
+# Effect J of docs/effects.md, with other values of settings that its source does not state.
 run J1 $large,seconds=600s,segments=1000,completion_target=0.9 $server
 run J2 $large,seconds=200s,full_page_writes=no $server
-# Only reads, with and without the CPU time of the schedulers.
+# The same effect with reads only: J3 with the CPU time of the schedulers, J4 without it.
 run J3 $large,seconds=60s,mode=select $server
 run J4 $large,seconds=60s,mode=select ${server/phase=drawn/phase=drawn,without=scheduler-cpu}
 old=noop-3.4,deadline-3.4,cfq-3.4

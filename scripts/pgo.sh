@@ -30,7 +30,7 @@ seekwell() { taskset -c "$core" "$target/release/seekwell" "$@" >/dev/null; }
 # One file per program. Each run of the program adds its counts.
 export LLVM_PROFILE_FILE=$work/%m.profraw
 
-# Run every scheduler alone and with devices, and worlds without programs.
+# Run every scheduler alone and with devices, and simulated machines without programs.
 $bench list | awk '{print $1}' | while read -r name; do
   case $name in
   pair-* | world-*) ios=500000 ;;

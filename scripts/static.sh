@@ -37,7 +37,7 @@ command -v llvm-ar >/dev/null || missing "no llvm-ar (apt-get install llvm)"
 rustup target list --installed 2>/dev/null | grep -qx "$target" ||
   rustup target add "$target" >/dev/null 2>&1 || missing "no Rust for it (rustup target add $target)"
 
-# Separate package lists, so that those of the machine are not changed.
+# apt uses package lists of its own here, so that the lists of this machine do not change.
 headers="$build/musl"
 if [ ! -f "$headers/usr/include/$machine-linux-musl/stdio.h" ]; then
   command -v apt-get >/dev/null || missing "no apt-get to fetch musl-dev of $debian by"

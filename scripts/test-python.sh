@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Builds the Python package with the workspace, installs it in the environment of the tests, checks
-# its types and style, and tests it against the binary. Without Python 3.11 or pip, prints that the
-# tests are skipped, and succeeds. Arguments are passed to pytest. SEEKWELL_TEST_RAY=1 installs Ray
-# and also tests the sweeps (`make test-ray` tests only these). If Ray cannot be installed, prints
-# that these tests are skipped.
+# Builds the Python package with the workspace and installs it in the environment of the tests. Then
+# checks its types and style, and tests it against the binary. Without Python 3.11 or pip, prints
+# that the tests are skipped, and succeeds. Arguments are passed to pytest. SEEKWELL_TEST_RAY=1
+# installs Ray and also tests the sweeps (`make test-ray` tests only these). If Ray cannot be
+# installed, prints that these tests are skipped.
 #
 # Cargo builds the extension module together with the tests, so that nothing is compiled twice. This
 # script does the other steps of `pip install ./python` itself. With SEEKWELL_TEST_PIP=1, pip and

@@ -42,7 +42,7 @@ cp "$here/scripts/wheel_try.py" "$room"
 cd "$room"
 if [ "$machine" = "$(uname -m)" ]; then
   python3 -m venv "$room/fresh"
-  # Without a compiler and a package index for pip, because the wheel must need neither.
+  # pip gets no compiler and no package index, because the wheel must need neither.
   env -i PATH="$room/fresh/bin" pip install --quiet --disable-pip-version-check --no-index "$wheel"
   env -i PATH="$room/fresh/bin" python -I "$room/wheel_try.py" "$said" "$room/fresh"
   exit

@@ -1,7 +1,7 @@
 """Seekwell: which I/O scheduler, with which settings, is best for this device and this workload?
 
 The functions have the names of the command line: `run` runs a program, `replay` replays a trace,
-`compare` runs an experiment, `explain` shows decisions, `calibrate` fits a device model, and
+`compare` runs an experiment, and `explain` shows decisions. `calibrate` fits a device model, and
 `read_results` reads a results folder. Tables are in Arrow format, and polars, pyarrow and DuckDB
 read them without a copy. Schedulers, device models and workloads can be written in Python
 (`Scheduler`, `Device`, `Workload`). `check` runs the project's property tests for them, and they

@@ -20,7 +20,7 @@ def check(
 
     A scheduler must complete each bio exactly once. Merges must keep all bytes and respect the
     limits. No request may get stuck, even with requeues, drains, switches and extreme tunables. If
-    `waiting` is set, no request may wait for longer.
+    `waiting` is set, no request may wait longer than that bound.
 
     A device must complete each accepted command exactly once, in order, and not before its arrival.
     The same seed must give the same completions, for steps of any length.

@@ -410,8 +410,8 @@ def _search(
 ) -> tuple[Any, list[tuple[str, list[float]]]]:
     """Runs the search.
 
-    Returns the study, and the settings that no other setting beats in all objectives. The setting
-    with the largest smallest gain comes first.
+    Returns the study, and the settings that no other setting beats in all objectives. A setting is
+    ranked by its smallest gain over the objectives, and the largest comes first.
     """
     several = len(names) > 1
     if several:

@@ -80,7 +80,8 @@ pub fn memory(counts: &[&str]) -> ExitCode {
     peaks("memory", "records", replayed, counts)
 }
 
-/// Does the same for operations of programs on a simulated machine with a full page cache.
+/// Does the same as `memory` for operations of programs, on a simulated machine with a full page
+/// cache.
 pub fn world(counts: &[&str]) -> ExitCode {
     peaks(
         "world-memory",

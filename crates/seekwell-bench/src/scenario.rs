@@ -47,7 +47,7 @@ fn closed<S: Scheduler + ?Sized, D: Device>(
     closed_loop(q, TASKS, outstanding, ios)
 }
 
-/// Does the same with any sink. `tasks` tasks submit in turn.
+/// Runs the same reads as `closed` on any sink. `tasks` tasks submit in turn.
 pub(crate) fn closed_loop(mut q: impl BioSink, tasks: u32, outstanding: u64, ios: u64) -> u64 {
     let mut rng: Pcg64Mcg = stream(7, "bench");
     let pages = (q.capacity().0 / 8).min(1 << 40);

@@ -1,5 +1,5 @@
-//! Ten hard disks drawn from a seed across the plausible ranges, and the estimates for each. The
-//! probes know only the size of the model, none of its parameters.
+//! Ten hard disks are drawn from a seed, with parameters in plausible ranges. The estimates for
+//! each are compared with its parameters. The probes know only the size of the disk.
 
 use rand::RngCore;
 use seekwell_calibrate::{Fit, Kind, Options, SimProbe, calibrate, generic_hdd, preset};
@@ -22,7 +22,7 @@ impl Draw {
     }
 }
 
-/// A disk, the size of its buffer in MiB, and the host's noise in ns.
+/// Returns a random disk, the size of its buffer in MiB, and the host's noise in ns.
 fn random(seed: u64) -> (HddParams, f64, f64) {
     let mut d = Draw(rng::stream(seed, "random disk"));
     let mut p = generic_hdd(1_000_000_000).expect("the generic disk");
@@ -41,7 +41,8 @@ fn random(seed: u64) -> (HddParams, f64, f64) {
         (cylinders * f64::from(p.surfaces) * f64::from(outer) * (1.0 + ratio) / 2.0) as u64;
     let average = d.within(3.5, 13.0);
     let settle = average * d.within(0.08, 0.2);
-    // Shape of the curve between settle and full stroke: from a straight line to a square root.
+    // The shape of the curve between settle and full stroke ranges from a straight line to a square
+    // root.
     let full = settle + (average - settle) / d.within(0.36, 0.52);
     p.seek = SeekForm::Fit3 {
         track: settle * d.within(0.5, 0.9),
@@ -88,7 +89,8 @@ fn mean_seek(p: &HddParams) -> f64 {
     let forms = ClosedForms::new(p).expect("forms");
     let n = forms.geometry().cylinders();
     let curve = SeekCurve::new(&p.seek, n).expect("curve");
-    // Not the closed form of the curve: the fit is compared with it.
+    // The mean is computed without the closed form of the curve, because the fit is compared with
+    // the result.
     let steps = 20_000;
     (0..steps)
         .map(|i| {
@@ -99,14 +101,14 @@ fn mean_seek(p: &HddParams) -> f64 {
         / f64::from(steps)
 }
 
-/// Greatest relative error of the sustained rate over places that were not probed.
+/// Returns the greatest relative error of the sustained rate, over addresses that were not probed.
 fn worst_rate(truth: &HddParams, fit: &HddParams) -> f64 {
     let (a, b) = (
         ClosedForms::new(truth).expect("truth"),
         ClosedForms::new(fit).expect("fit"),
     );
-    // A zone limit is known to a few thousandths of the drive. A place near a limit may fall into
-    // the neighbouring zone, so the third-worst of a hundred counts.
+    // The error of a zone limit is a few thousandths of the drive. An address near a limit may
+    // belong to the neighbouring zone. Therefore the third-largest error of a hundred counts.
     let mut off: Vec<f64> = (0..100)
         .map(|i| {
             let lba = truth.capacity / 100 * i + truth.capacity / 317;
@@ -188,8 +190,9 @@ fn calibration_recovers_ten_random_disks() {
     assert!(bad.is_empty(), "disks {bad:?} are not recovered");
 }
 
-/// The fitted disk's latencies agree with the device's within a few hundredths, mostly by chance;
-/// those of a generic disk, which is not a preset, do not.
+/// The latencies of the fitted disk agree with those of the device within a few hundredths, and
+/// chance causes most of the difference. The latencies of a generic disk, which is not a preset, do
+/// not agree.
 #[test]
 fn fitted_disk_predicts_latencies_better_than_a_generic_disk() {
     for name in ["hitachi-7k500", "hitachi-7k200", "exos-x18", "st2000dm006"] {

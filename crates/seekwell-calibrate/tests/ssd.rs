@@ -1,5 +1,6 @@
-//! Ten flash drives drawn from a seed across the plausible ranges, and the estimates for each. The
-//! fitted preset runs, and its latencies and rates are compared with the drive's own.
+//! Ten flash drives are drawn from a seed, with parameters in plausible ranges. The estimates for
+//! each are compared with its parameters. The fitted preset is run, and its latencies and rates are
+//! compared with those of the drive.
 
 use rand::RngCore;
 use seekwell_calibrate::{Io, Kind, Options, Probe, SimProbe, calibrate, preset};
@@ -61,10 +62,10 @@ fn random(seed: u64) -> SsdParams {
     p
 }
 
-/// Latencies (ms) and rates (MB/s) of reading and writing, as a user would measure them.
+/// Returns the latencies (ms) and rates (MB/s) of reads and writes, as a user would measure them.
 fn figures(p: &SsdParams) -> [f64; 4] {
-    // Each figure has a fresh drive, so that deferred work of one measurement does not slow the
-    // next.
+    // Each figure is measured on a fresh drive, so that deferred work of one measurement does not
+    // slow down the next.
     let fresh = || SimProbe::new(CheapSsd::new(p, 99), 99, 0.0);
     let mut probe = fresh();
     let capacity = probe.facts().capacity;
@@ -107,7 +108,7 @@ fn figures(p: &SsdParams) -> [f64; 4] {
             })
             .collect();
         probe.run(&ios, 31, &mut times).expect("runs");
-        // The second half, with the buffer full.
+        // Only the second half counts, because the buffer is full then.
         let mut done: Vec<u64> = times.iter().map(|t| t.done).collect();
         done.sort_unstable();
         3000.0 * 131_072.0 / 1e6 / ((done[5999] - done[2999]) as f64 / 1e9)

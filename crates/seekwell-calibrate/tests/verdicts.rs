@@ -1,4 +1,5 @@
-//! Which devices are distinguished or rejected, and what an interrupted calibration keeps.
+//! Tests which devices are distinguished or rejected, and which results an interrupted calibration
+//! keeps.
 
 use rand::RngCore;
 use seekwell_calibrate::{
@@ -11,7 +12,7 @@ fn probe(spec: &str) -> SimProbe<Box<dyn seekwell_core::Device + Send>> {
     SimProbe::new(open(spec, 7).expect(spec), 7, 5_000.0)
 }
 
-/// Stops after a number of I/Os, as a user or a failing device would.
+/// A probe that stops after a number of I/Os, as a user or a failing device would.
 struct Cut<P> {
     probe: P,
     left: usize,
@@ -37,7 +38,7 @@ impl<P: Probe> Probe for Cut<P> {
     }
 }
 
-/// A network volume: slow, with a different latency for every read.
+/// A network volume. It is slow, and every read has another latency.
 struct Cloud(Facts, u64, rng::Pcg64Mcg);
 
 impl Probe for Cloud {
@@ -103,8 +104,8 @@ fn device_below_16_mib_is_rejected() {
     assert_eq!(fit.ios, 0);
 }
 
-/// Interrupted at any point, the findings make a preset that loads and runs, and marks the unknown
-/// parameters.
+/// If the calibration is interrupted at any point, its results make a preset. The preset can be
+/// loaded and run, and marks the unknown parameters.
 #[test]
 fn interrupted_calibration_keeps_its_findings() {
     for left in [20, 300, 700, 2_000, 5_000, 8_000] {
@@ -121,7 +122,7 @@ fn interrupted_calibration_keeps_its_findings() {
                 let p = parsed(&text);
                 assert!((p.rpm / 7200.0 - 1.0).abs() < 1e-3, "{left}: {} rpm", p.rpm);
                 assert!(text.contains("stopped early: interrupted"));
-                // Before the order of tracks is known, the number of surfaces is a guess.
+                // Until the order of tracks is known, the number of surfaces is a guess.
                 let guess = text
                     .lines()
                     .find(|l| l.starts_with("surfaces"))
@@ -179,7 +180,7 @@ fn the_same_seed_gives_the_same_preset() {
     assert_eq!(once(), once());
 }
 
-/// The write cache is measured only with permission; without it nothing is written.
+/// The write cache is measured only with permission. Without permission nothing is written.
 #[test]
 fn write_cache_is_measured_only_with_write_permission() {
     let spec = "hdd:hitachi-7k500,wc_idle=1000";
@@ -188,7 +189,7 @@ fn write_cache_is_measured_only_with_write_permission() {
     let mut writes = probe(spec).allow_write();
     let fit = calibrate(&mut writes, Options::default(), &mut |_| {});
     let extents = fit.number("wc_cmds").expect("wc_cmds");
-    // The preset has 128; the drive writes some extents out while the cache fills.
+    // The preset has 128 extents. The drive writes some of them out while the cache fills.
     assert!((115.0..150.0).contains(&extents), "{extents} extents");
     let off = format!("{spec},write_cache=no");
     let fit = calibrate(
@@ -202,7 +203,7 @@ fn write_cache_is_measured_only_with_write_permission() {
     );
 }
 
-/// Reads are measured first and make a preset by themselves.
+/// Reads are measured first, and are enough for a preset.
 #[test]
 fn interrupted_flash_calibration_keeps_the_read_measurements() {
     let all = |left: usize| {
@@ -216,7 +217,7 @@ fn interrupted_flash_calibration_keeps_the_read_measurements() {
     let whole = all(usize::MAX);
     assert_eq!(whole.cut, None);
     assert_eq!(whole.get("t_prog").map(|e| e.known), Some(Known::Measured));
-    // Sequential writes are the last and the longest part.
+    // The sequential writes are the last part and the longest one.
     let part = all(whole.ios as usize - 300);
     assert_eq!(part.cut, Some(Stop::Interrupted));
     assert_eq!(part.get("t_prog").map(|e| e.known), Some(Known::Unknown));
@@ -227,7 +228,7 @@ fn interrupted_flash_calibration_keeps_the_read_measurements() {
     );
 }
 
-/// Many hosts only accept reads of whole 4 KiB blocks: tracks are found with them too.
+/// Many hosts accept only reads of whole blocks of 4 KiB. The tracks are found with such reads too.
 #[test]
 fn tracks_are_found_with_4_kib_blocks() {
     let mut coarse = probe("hdd:hitachi-7k500").with_facts(|f| f.block = 8);
@@ -235,7 +236,8 @@ fn tracks_are_found_with_4_kib_blocks() {
     assert_eq!(fit.number("surfaces"), Some(10.0));
     let head = fit.number("head_switch").expect("head_switch");
     assert!((head / 1.45 - 1.0).abs() < 0.02, "{head} ms");
-    // The target is aligned to a block, so the overhead is less certain, and its interval says so.
+    // The target is aligned to a block. Therefore the overhead is less certain, and its interval is
+    // wider.
     let (lo, hi) = fit
         .get("overhead")
         .and_then(|e| e.interval)

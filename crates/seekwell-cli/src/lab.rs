@@ -253,7 +253,7 @@ pub enum Place {
     Memory,
     /// In the requested folder.
     Folder(PathBuf),
-    /// In a temporary folder for a page with details, which is removed at the end.
+    /// In a temporary folder, which is removed at the end. Only a page with details needs it.
     Scratch(TempDir),
 }
 

@@ -34,8 +34,8 @@ type Opens<'a> = &'a (dyn Fn() -> Result<Reader, Failure> + Sync);
 pub struct Simulator<'a> {
     /// Opens the trace; `None` if the specification names the workload.
     pub trace: Option<Opens<'a>>,
-    /// Records the events of runs with the first seed. The number is that of the schedulers in a
-    /// group.
+    /// Records the events of runs with the first seed. The number is how many schedulers a group
+    /// has.
     pub events: Option<(&'a Events, usize)>,
 }
 

@@ -52,7 +52,8 @@ pub fn with_the_other(b: &Bench, usual: &Usual) -> Result<Option<String>, Failur
     let others = texts.join(",");
     Ok(match &b.schedulers {
         own if others.is_empty() => own.clone(),
-        // The list stays the default list, so that the kernel's choice stays the reference.
+        // The user's list stays the default list, so that the kernel's default scheduler stays the
+        // reference.
         None => Some(format!("+{others}")),
         Some(list) if list.trim() == "+" => Some(format!("+{others}")),
         Some(list) => Some(format!("{list},{others}")),

@@ -15,7 +15,8 @@ fn root() -> PathBuf {
         .expect("the workspace")
 }
 
-/// Crates of the workspace with the workspace crates that they depend on (tests excluded).
+/// Returns the crates of the workspace, each with the workspace crates that it depends on.
+/// Dependencies of tests are left out.
 fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
     let mut all = all_dependencies();
     for of in all.values_mut() {
@@ -24,7 +25,7 @@ fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
     all
 }
 
-/// The same including external crates.
+/// Returns the same as `dependencies`, with external crates.
 fn all_dependencies() -> BTreeMap<String, BTreeSet<String>> {
     let out = Command::new(env!("CARGO"))
         .args([
@@ -51,7 +52,7 @@ fn all_dependencies() -> BTreeMap<String, BTreeSet<String>> {
         .collect()
 }
 
-/// Dependencies of the crates according to the lock file of a neighbouring workspace.
+/// Returns the dependencies of each crate in the lock file of another workspace of this tree.
 fn locked(workspace: &str) -> BTreeMap<String, BTreeSet<String>> {
     let file = root().join(workspace).join("Cargo.lock");
     let text = std::fs::read_to_string(file).expect("a lock file");
@@ -123,7 +124,8 @@ fn crates_depend_only_on_lower_floors() {
     }
 }
 
-/// The table of crates: floor, name and the description of the manifest, the highest floor first.
+/// Returns the table of crates. It has the floor, the name and the description of each crate. The
+/// highest floor comes first.
 fn table_of_crates() -> String {
     let manifest = |name: &str| {
         let dir = match name {
@@ -246,7 +248,7 @@ fn below(all: &Graph, from: &str) -> BTreeSet<String> {
     seen
 }
 
-/// Crates that must not depend on schedulers and do, directly or indirectly.
+/// Returns the crates that depend on schedulers, directly or indirectly, although they must not.
 fn crates_that_wrongly_use_schedulers(all: &Graph) -> Vec<String> {
     let blind = [
         "seekwell-core",
@@ -282,7 +284,7 @@ fn only_block_layers_and_crates_above_depend_on_schedulers() {
     );
 }
 
-/// The test above detects a planted dependency, direct and indirect.
+/// The test above must detect a dependency that is added on purpose, direct or indirect.
 #[test]
 fn scheduler_dependency_check_detects_a_planted_dependency() {
     let plant = |from: &str, on: &str| {
@@ -349,8 +351,8 @@ fn source_files_and_lines_stay_within_length_limits() {
         }
         for (i, line) in text.lines().enumerate() {
             let n = line.chars().count();
-            // rustfmt keeps 100 columns, except inside macros. Tables in comments and strings that
-            // must not be broken may be longer.
+            // rustfmt limits lines to 100 columns, except inside macros. Two kinds of lines may be
+            // longer: tables in comments, and strings that must not be broken.
             let table = line.trim_start().starts_with("//") && line.contains(" | ");
             let free = table || line.contains("proptest_config");
             if n > 125 && !line.contains('"') && !free {
@@ -416,7 +418,7 @@ fn included_files_are_inside_their_crate() {
         let Some(inside) = name.strip_prefix("crates/").filter(|n| n.contains("/src/")) else {
             continue;
         };
-        // Folders between the file and its crate's root.
+        // Number of folders between the file and the root of its crate.
         let depth = inside.matches('/').count() - 1;
         let code = text.split("#[cfg(test)]").next().unwrap_or_default();
         for macro_name in ["include_str!(\"", "include_bytes!(\"", "include!(\""] {
@@ -437,15 +439,16 @@ fn included_files_are_inside_their_crate() {
     assert!(bad.is_empty(), "{}", bad.join("\n"));
 }
 
-/// Cargo agrees: every crate lists the files it would ship, with licences and sources and without
-/// files of tests. Dependencies in the tree have a version, for users without the tree.
+/// Cargo can package every crate: it lists the files that it would ship. They contain licences and
+/// sources, but no files of tests. Dependencies inside the tree have a version, for users without
+/// the tree.
 #[test]
 fn every_crate_can_be_packaged() {
     let manifest = std::fs::read_to_string(root().join("Cargo.toml")).expect("the workspace");
     for line in manifest.lines().filter(|l| l.contains("path = \"crates/")) {
         assert!(line.contains("version = "), "{line}");
     }
-    // One is a test, the other is published as a Python package.
+    // `outside` is a test, and `seekwell-python` is published as a Python package.
     let own = ["outside", "seekwell-python"];
     for name in dependencies().keys().filter(|n| !own.contains(&n.as_str())) {
         let out = Command::new(env!("CARGO"))
@@ -474,12 +477,13 @@ fn every_crate_can_be_packaged() {
     }
 }
 
-/// Crates whose top-level modules may only use modules below them, and whose module folders expose
-/// no submodules. Each entry has the shared type and the usual name of its values: methods that a
-/// module adds to that type count as its own.
+/// Crates whose top-level modules are called rooms. A room may only use the rooms below it, and has
+/// one module that others may use. Each entry has a shared type, and the usual name of its values.
+/// If a room adds methods to the shared type, they count as methods of that room.
 const ROOMED: &[(&str, &str, &str)] = &[("seekwell-stack", "World", "w")];
 
-/// Further crates whose modules may only use modules below them. These modules share no type.
+/// Further crates in which a room may only use the rooms below it. Their rooms have no type in
+/// common.
 const LAYERED: &[&str] = &[
     "seekwell",
     "seekwell-bench",

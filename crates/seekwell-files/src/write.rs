@@ -175,8 +175,8 @@ fn direct(path: &Path) -> io::Result<File> {
 }
 
 fn existing(real: PathBuf) -> io::Result<To> {
-    // The old file is opened for writing although it is replaced, because a user who cannot write a
-    // file must not be able to replace it.
+    // A user who cannot write to a file must not be able to replace it. Therefore the old file is
+    // opened for writing, although it is replaced.
     let old = in_place(&real)?;
     let beside = builder(0o600).tempfile_in(parent(&real));
     match beside.and_then(|new| keep(&old, new.as_file()).map(|()| new)) {

@@ -368,7 +368,7 @@ fn place_error(path: &Path, source: io::Error) -> PlaceError {
     }
 }
 
-/// Returns the number of entries in a test's directory, without its own marker.
+/// Returns the number of entries in a test's directory. The marker of the directory is not counted.
 #[cfg(test)]
 pub(crate) fn held(dir: &Path) -> usize {
     let entries = fs::read_dir(dir).expect("still there").flatten();
@@ -427,9 +427,8 @@ mod tests {
         let at = |name: &str| t.path().join(name);
         let lives = Scratch::new(t.path(), "lives").expect("made");
         fs::write(lives.path().join("file"), "x").expect("written");
-        // These directories were not created by Seekwell. The first has no marker, the second is a
-        // symbolic link to a marked directory, and the third has a symbolic link with the name of
-        // the marker.
+        // These directories were not created by Seekwell. The first has no marker. The second is a
+        // symbolic link to a marked directory. In the third, the marker is a symbolic link.
         for name in ["seekwell-alike", "elsewhere", "seekwell-planted"] {
             fs::create_dir(at(name)).expect("made");
         }

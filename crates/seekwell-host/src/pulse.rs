@@ -9,7 +9,7 @@ use std::time::Duration;
 #[derive(Debug, Default)]
 pub struct Pulse {
     operations: AtomicU64,
-    /// Time at which the clock of the workload started. It is empty before.
+    /// Time at which the clock of the workload started. Not set before that time.
     clock: OnceLock<std::time::Instant>,
 }
 

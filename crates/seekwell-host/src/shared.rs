@@ -132,9 +132,9 @@ impl Shared {
         rustix::fs::syncfs(self.dir()).map_err(raw)
     }
     /// Drops the clean pages of the run's files from the page cache. It writes nothing and does not
-    /// wait, because the pages of a file in use would become dirty again. A file that is open and
-    /// was written since its last sync is not even opened, because POSIX_FADV_DONTNEED and closing
-    /// a file on ext4 start writeback.
+    /// wait, because the pages of a file in use would become dirty again. A file that a task has
+    /// written since its last sync is not even opened again. POSIX_FADV_DONTNEED, and closing a
+    /// file on ext4, would start writeback.
     pub fn drop_caches(&self) -> Result<(), Errno> {
         let mut unsynced: BTreeSet<Inode> = BTreeSet::new();
         self.files.for_each(|f| unsynced.extend(f.unsynced()));

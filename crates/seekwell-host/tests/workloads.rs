@@ -1,4 +1,5 @@
-//! The scripts on real files: operations have the same kinds and numbers as in the test world.
+//! Runs the scripts on real files. Operations must have the same kinds and numbers as on the test
+//! machine of `seekwell_workload::testing`.
 
 use seekwell_core::result::Record;
 use seekwell_host::{Options, run_real};
@@ -7,7 +8,7 @@ use seekwell_workload::{Needs, Plan, workload};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// An empty directory, removed at the end.
+/// An empty directory. Dropping it removes the directory.
 struct Place(PathBuf);
 
 impl Place {
@@ -39,13 +40,13 @@ fn real(plan: &Plan, dir: &Path, device: Option<PathBuf>) -> Record {
     ran.record
 }
 
-/// Operations by kind: number and bytes.
+/// Returns the number of operations and their bytes, by kind.
 fn counts(r: &Record) -> BTreeMap<String, (u64, u64)> {
     let of = |o: &seekwell_core::result::Operation| (o.kind.clone(), (o.latency.count(), o.bytes));
     r.operations.iter().map(of).collect()
 }
 
-/// Name of each task, and its number of operations.
+/// Returns the name of each task, and its number of operations.
 fn tasks(r: &Record) -> Vec<(String, u64)> {
     let mut all: Vec<_> = r.tasks.iter().map(|t| (t.path.clone(), t.ops)).collect();
     all.sort();

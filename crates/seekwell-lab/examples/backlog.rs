@@ -1,4 +1,5 @@
-//! Table of the gain from sorting above a stripe, for an ideal elevator and for deadline.
+//! Prints a table of the gain from sorting requests before they are striped over several disks. The
+//! requests are sorted by an ideal elevator and by deadline.
 
 use seekwell_device::open;
 use seekwell_lab::validation::backlog::{CELLS, Policy, run};

@@ -1,5 +1,5 @@
-//! Cost of storing runs: CPU time per run and memory, for 1,000 cells with 10 runs each. The size
-//! is compared with the record as JSON, which a simple store would write.
+//! Measures the cost of storing runs: CPU time per run and memory, for 1,000 cells with 10 runs
+//! each. The size is compared with the record as JSON, which a simple store would write.
 //!
 //!     cargo run --release -p seekwell-lab --example store [CELLS]
 

@@ -1,5 +1,6 @@
 //! Runs the same scheduler twice with different seeds, under every built-in workload. The lab must
-//! not find a difference. With common seeds every difference would be exactly 0 and prove nothing.
+//! not find a difference. If both sides had the same seeds, every difference would be exactly 0,
+//! and the test would prove nothing.
 
 use seekwell_lab::analysis::analyse;
 use seekwell_lab::conduct::{How, Memory, Simulated, conduct};
@@ -101,7 +102,8 @@ fn same_scheduler_is_never_found_different_from_itself() {
         varied += usize::from(c.sd.is_some_and(|sd| sd > 0.0));
     }
     assert!(varied >= SHORT.len() / 2, "seeds matter in {varied} only");
-    // The same test finds real differences: two schedulers with a thinking reader against a writer.
+    // The same test must find real differences. Here two schedulers serve a writer, and a reader
+    // that thinks between its reads.
     let b = carried_out(&experiment(["noop", "cfq"], 0));
     let found = b.cells.iter().filter(|c| c.comparisons[0].verdict.claims());
     let found: Vec<&str> = found.map(|c| c.name.as_str()).collect();

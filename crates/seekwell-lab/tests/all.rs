@@ -24,7 +24,8 @@ mod validation;
 mod vectors;
 mod warm_up;
 
-/// The schedulers that the suites test; a scheduler from outside the tree runs them over itself.
+/// Returns the schedulers that the suites test. A scheduler outside the tree runs the suites with
+/// its own version of this function.
 fn registered() -> &'static [seekwell_sched::SchedulerInfo] {
     seekwell_sched::registry()
 }

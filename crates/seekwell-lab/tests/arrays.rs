@@ -1,5 +1,6 @@
-//! Arrays and guests' disks as users name them. All presets open, every bio completes exactly once
-//! through any nesting, invalid specifications are rejected, and the table of figures holds.
+//! Tests arrays and guests' disks under the names that users type. All presets can be opened. Every
+//! bio completes exactly once in any nesting. Invalid specifications are rejected. The figures are
+//! within their bounds.
 
 use proptest::prelude::*;
 use seekwell_core::{Bio, BioSink, Flags, Instant, Nanos, Op, TaskId};
@@ -33,7 +34,7 @@ fn every_array_preset_opens() {
     assert_eq!(n, 7);
 }
 
-/// The facts that Linux would show for the nodes.
+/// The device nodes must have the facts that Linux would show for them.
 #[test]
 fn array_nodes_report_the_facts_of_linux() {
     let facts = |device: &str| {
@@ -84,7 +85,7 @@ const DEVICES: &[&str] = &[
     "raid0:members=2,of=emmc:motog-sandisk8",
 ];
 
-/// Runs a list to its end; returns completions as (id, time).
+/// Runs a list of operations to its end. Returns the completions as pairs of id and time.
 fn play(q: &mut Queue, script: &[(u64, u8, u64, u32)]) -> Vec<(u64, Instant)> {
     let size = q.capacity().0;
     let (mut now, mut out) = (Instant::START, Vec::new());

@@ -1,4 +1,6 @@
-//! How the conductor makes runs: threads and kills, failed runs, budgets, limits, and CPU time.
+//! Tests the complete procedure that users get. The conductor runs experiments block by block, in
+//! its own order and with its stopping rule. The runs are simulated and have a known truth. Then
+//! the analysis judges them. The bounds are valid for 1,000 experiments.
 
 use crate::conductor::{carried_out, experiment, host, measured, one_thread};
 use seekwell::{Cancel, Progress};
@@ -162,7 +164,7 @@ fn failed_runs_are_recorded_and_removed_with_their_pair() {
         ..host()
     };
     let mut e = experiment(2, 3, method);
-    // In the second cell everything fails, so it must be given up.
+    // In the second cell every run fails, so the conductor must give up the cell.
     e.cells[1].cell.treatments = vec![2];
     e.cells[1].cell.reference = 2;
     e.cells[1].specs.truncate(1);
@@ -244,7 +246,8 @@ fn budget_ends_after_a_whole_block_and_cancel_ends_at_once() {
         })
         .sum();
     assert_eq!(store.runs.len() as u32, 3 * blocks, "whole blocks only");
-    // Cancelled in the middle of a block: its runs are kept, and the block is completed later.
+    // If the experiment is cancelled in the middle of a block, the runs of the block are kept, and
+    // the block is completed later.
     let e = experiment(5, 3, host());
     let cancel = Cancel::new();
     let runner = Slow(AtomicU64::new(0), cancel.clone(), 5);
@@ -310,7 +313,8 @@ fn cpu_s() -> f64 {
     (ticks(11) + ticks(12)) / 100.0
 }
 
-/// The first treatment ends after about 25 s; the second reaches its limit of 600 s in every run.
+/// Under the first treatment, a run ends after about 25 s. Under the second, every run reaches its
+/// limit of 600 s.
 struct Starves;
 
 impl Runner for Starves {
@@ -323,7 +327,7 @@ impl Runner for Starves {
             unit: "s".into(),
             ..MetricInfo::default()
         };
-        // The unfinished work of the censored run looks fast.
+        // The run that reached its limit has not finished its work, and therefore looks fast.
         let mut m = measured(if censored { 900.0 } else { 100.0 });
         m.values.push(Value {
             metric: duration.into(),
@@ -357,7 +361,7 @@ fn treatment_at_its_limit_is_judged_and_ends_its_cell() {
     let group = &a.groups[0];
     assert_eq!((group.decision.as_str(), group.pick), ("keep", Some(0)));
     assert!(group.scores.iter().any(|s| s.treatment == 1 && s.at_least));
-    // If all runs reach the limit, three blocks are enough to see it; only the time is known.
+    // If all runs reach the limit, three blocks are enough to see it. Then only the time is known.
     let mut both = experiment(1, 2, host());
     both.cells[0].cell.primary = MetricInfo::default();
     struct All;

@@ -1,4 +1,4 @@
-//! Runs every demo as a test with the demo's name; its claims must hold.
+//! Runs every demo as a test that has the demo's name. The claims of the demo must hold.
 
 use libtest_mimic::{Arguments, Trial};
 use seekwell_lab::demo::{Demo, demos};

@@ -1,5 +1,6 @@
-//! Changes between two sessions: exact where simulation allows it, cautious where the day affects
-//! everything. Also measures how often the verdict is wrong.
+//! Tests the comparison of two sessions. Simulations are compared exactly. On a real machine the
+//! day affects everything, so the comparison is cautious. The tests also measure how often the
+//! verdict is wrong.
 
 use rand::Rng;
 use seekwell_core::rng;
@@ -19,7 +20,7 @@ fn tps() -> MetricInfo {
     }
 }
 
-/// One cell: values of each treatment by block; the first is the reference.
+/// Makes one cell with the values of each treatment by block. The first treatment is the reference.
 fn results(substrate: &str, first_seed: u64, sides: &[(&str, &[f64])]) -> Results {
     let mut r = Results {
         about: About {
@@ -94,7 +95,8 @@ const NEW_C: &[f64] = &[
     104.449, 100.673, 105.521, 102.725, 102.323, 104.426, 106.167, 103.266,
 ];
 
-/// The test vector "a regression of 9 % behind a faster day", and the same with a history of six.
+/// The test vector "a regression of 9 % behind a faster day". It is tested alone, and with a
+/// history of six sessions.
 #[test]
 fn control_reveals_a_regression_hidden_by_a_faster_session() {
     let old = results("host", 1, &[("none", OLD_C), ("bfq", OLD_T)]);
@@ -114,7 +116,8 @@ fn control_reveals_a_regression_hidden_by_a_faster_session() {
     assert!((low.ln() + 0.110_486_408_306).abs() < 1e-8, "{bfq:?}");
     assert!((high.ln() + 0.044_850_635_864).abs() < 1e-8, "{bfq:?}");
     assert!(bfq.worse && d.worse == 1, "{d:?}");
-    // The control itself got faster; the day may explain that, so nothing fails.
+    // The control itself became faster. The difference between the days may explain that, so the
+    // comparison does not fail.
     let none = d
         .changes
         .iter()
@@ -160,7 +163,7 @@ fn slower_session_is_not_a_regression() {
     );
 }
 
-/// In simulation, runs with the same seeds form pairs, bit by bit.
+/// In simulation, runs with the same seeds form pairs, and are compared bit by bit.
 #[test]
 fn simulations_with_equal_seeds_are_compared_exactly() {
     let old = results("sim", 1, &[("none", OLD_C), ("bfq", OLD_T)]);
@@ -171,7 +174,7 @@ fn simulations_with_equal_seeds_are_compared_exactly() {
             .all(|c| c.identical && c.basis == Basis::Seeds)
     );
     assert_eq!(d.changes[0].words, "identical in 8 of 8 seeds");
-    // A decrease of 3 % in every seed is found, although seeds scatter by far more.
+    // A decrease of 3 % in every seed is found, although the seeds scatter far more.
     let less: Vec<f64> = OLD_T.iter().map(|v| v * 0.97).collect();
     let new = results("sim", 1, &[("none", OLD_C), ("bfq", &less)]);
     let d = compared(&old, &new, &Options::default());
@@ -191,14 +194,14 @@ fn simulations_with_equal_seeds_are_compared_exactly() {
         "{}",
         d.changes[1].words
     );
-    // With different seeds there are two samples, and the same 3 % are lost in the scatter.
+    // With different seeds there are two samples. The same 3 % cannot be seen in the scatter.
     let new = results("sim", 100, &[("none", OLD_C), ("bfq", &less)]);
     let d = compared(&old, &new, &Options::default());
     assert!(
         d.changes.iter().all(|c| c.basis == Basis::OtherSeeds),
         "{d:?}"
     );
-    // A comparison of one seed is exact, too.
+    // A comparison of a single seed is exact too.
     let (one, two) = (&OLD_T[..1], &less[..1]);
     let a = results("sim", 1, &[("none", &OLD_C[..1]), ("bfq", one)]);
     let b = results("sim", 1, &[("none", &OLD_C[..1]), ("bfq", two)]);
@@ -282,15 +285,15 @@ fn machine_differences_are_listed() {
     assert_eq!(names, ["kernel", "bfq: slice_idle"]);
 }
 
-/// A normal random number (Box-Muller).
+/// Returns a normally distributed random number (Box-Muller).
 fn normal(rng: &mut impl Rng) -> f64 {
     let u: f64 = rng.random_range(1e-12..1.0);
     let v: f64 = rng.random();
     (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
 }
 
-/// A session. The day affects everything, the session affects the ratio of the schedulers, blocks
-/// affect both schedulers, and runs scatter by 2 %.
+/// Makes a session. The day affects everything, the session affects the ratio of the schedulers,
+/// and a block affects both schedulers. The runs scatter by 2 %.
 fn session(rng: &mut impl Rng, effect: f64, day: f64, true_change: f64) -> Results {
     let (day, own) = (day * normal(rng), effect * normal(rng));
     let (mut t, mut c) = (Vec::new(), Vec::new());
@@ -302,7 +305,7 @@ fn session(rng: &mut impl Rng, effect: f64, day: f64, true_change: f64) -> Resul
     results("host", 1, &[("none", &c), ("bfq", &t)])
 }
 
-/// Fraction of 2,000 pairs of sessions in which bfq is called worse.
+/// Returns the fraction of 2,000 pairs of sessions in which bfq is called worse.
 fn called_worse(effect: f64, true_change: f64, options: &Options) -> f64 {
     let mut rng = rng::stream(7, "sessions");
     let n = 2_000;
@@ -314,8 +317,8 @@ fn called_worse(effect: f64, true_change: f64, options: &Options) -> f64 {
     worse.count() as f64 / f64::from(n)
 }
 
-/// False alarms are 0 to 6 % if the session affects one scheduler by at most 1 %. A loss of 5 % is
-/// found in 76 to 92 %. Naive methods are measured for comparison, to show that this test can fail.
+/// There are 0 to 6 % false alarms if the session affects one scheduler by at most 1 %. A loss of 5
+/// % is found in 76 to 92 %. Naive methods are measured too, to show that this test can fail.
 #[test]
 fn false_alarm_and_detection_rates_are_within_bounds() {
     let options = Options::default();
@@ -325,17 +328,18 @@ fn false_alarm_and_detection_rates_are_within_bounds() {
     }
     let found = called_worse(0.01, (0.95f64).ln(), &options);
     assert!((0.76..0.92).contains(&found), "{found}");
-    // At 2 % the allowance of 1 % is too small: 14 to 17 %, within the error of 2,000 pairs.
+    // If the session has an effect of 2 %, the assumed 1 % is too small. The false alarms are then
+    // 14 to 17 %, within the error of 2,000 pairs.
     let more = called_worse(0.02, 0.0, &options);
     assert!((0.115..0.19).contains(&more), "{more}");
-    // Without the allowance for sessions.
+    // This method does not allow for differences between sessions.
     let bare = Options {
         sigma: 0.0,
         ..Options::default()
     };
     let naive = called_worse(0.01, 0.0, &bare);
     assert!(naive > 0.08, "{naive}");
-    // A direct comparison of two days.
+    // This method compares two days directly.
     let mut rng = rng::stream(8, "days");
     let values = |r: &Results| -> Vec<f64> {
         let own = r.runs.iter().filter(|x| x.key.treatment == 1);
@@ -352,7 +356,7 @@ fn false_alarm_and_detection_rates_are_within_bounds() {
     assert!((0.34..0.66).contains(&naive), "{naive}");
 }
 
-/// With correction for the number of comparisons, twenty cells fail as rarely as one.
+/// If the verdicts are corrected for the number of comparisons, twenty cells fail as rarely as one.
 #[test]
 fn strict_family_option_corrects_for_the_number_of_cells() {
     let mut rng = rng::stream(9, "family");
@@ -385,7 +389,8 @@ fn strict_family_option_corrects_for_the_number_of_cells() {
     assert!(strict_fails <= 20, "{strict_fails} of 200 with it");
 }
 
-/// Imported files have no pairs: each session is two samples, still relative to the control.
+/// Imported files have no pairs. Each session consists of two samples, and is still compared
+/// relative to the control.
 #[test]
 fn imported_files_are_compared_relative_to_a_control() {
     let file = |factor: f64| {
@@ -410,8 +415,8 @@ fn imported_files_are_compared_relative_to_a_control() {
     );
 }
 
-/// Results exported to composite.xml and imported again give the same runs and so the same
-/// statistics.
+/// Results are exported to composite.xml and imported again. They must give the same runs, and
+/// therefore the same statistics.
 #[test]
 fn exported_composite_xml_imports_to_the_same_runs() {
     let mut ours = results("sim", 1, &[("none", OLD_C), ("bfq", OLD_T)]);

@@ -1,4 +1,4 @@
-//! Schedulers with the phone's eMMC and its driver.
+//! Tests the schedulers with the phone's eMMC and its driver.
 
 use seekwell_lab::validation::emmc::{GROUP, NINE};
 use suite::run_on_card;
@@ -6,7 +6,7 @@ use suite::run_on_card;
 #[path = "suite/card.rs"]
 mod suite;
 
-/// With one thread every work-conserving scheduler behaves like first come, first served.
+/// With one thread, every work-conserving scheduler behaves like a FIFO.
 #[test]
 fn schedulers_differ_little_with_one_thread() {
     let rows = GROUP.run().unwrap();
@@ -18,8 +18,8 @@ fn schedulers_differ_little_with_one_thread() {
     }
 }
 
-/// A reader next to a flood of writes. Under ROW its reads are several times faster, most of all if
-/// the card can interrupt a write for them.
+/// A reader competes with a flood of writes. Under ROW, its reads are several times as fast. The
+/// gain is largest if the card can interrupt a write for them.
 #[test]
 fn row_favours_reads_and_stops_writes_for_them() {
     let row = run_on_card("row", "");

@@ -1,4 +1,5 @@
-//! Differences without spread: cell, recommendation and comparison of sessions agree on them.
+//! Tests differences without spread. The verdict of the cell, the recommendation, and the
+//! comparison of sessions must agree on them.
 
 use seekwell_lab::analysis::analyse;
 use seekwell_lab::results::{About, Cell, MetricInfo, Results, Run, RunKey, Treatment, Value};
@@ -13,8 +14,8 @@ fn metric() -> MetricInfo {
     }
 }
 
-/// One cell with one column of values per treatment; the first treatment is the reference. No two
-/// runs are identical.
+/// Makes one cell with one column of values per treatment. The first treatment is the reference. No
+/// two runs are identical.
 fn results(substrate: &str, columns: &[&[f64]]) -> Results {
     let mut runs = Vec::new();
     for (treatment, column) in columns.iter().enumerate() {
@@ -64,8 +65,8 @@ fn column(times: f64) -> Vec<f64> {
         .collect()
 }
 
-/// No randomness affects this value in the model, although other figures of the runs differ. The
-/// cell's verdict and the recommendation must agree.
+/// In the model, this value does not depend on randomness, although other figures of the runs
+/// differ. The verdict of the cell and the recommendation must agree.
 #[test]
 fn constant_difference_in_every_seed_is_exact_for_a_model() {
     let (a, b) = ([100.0; 5], [120.0; 5]);
@@ -77,7 +78,7 @@ fn constant_difference_in_every_seed_is_exact_for_a_model() {
     let group = &told.groups[0];
     assert_eq!((group.decision.as_str(), group.pick), ("change", Some(1)));
     assert_eq!(group.scores.iter().map(|s| s.won).sum::<usize>(), 1);
-    // Three blocks are enough, two are not.
+    // Three blocks are enough for a decision, and two are not.
     let of = |n: usize| {
         let told = analyse(&results("sim", &[&a[..n], &b[..n]]));
         told.groups[0].decision.clone()
@@ -89,8 +90,8 @@ fn constant_difference_in_every_seed_is_exact_for_a_model() {
     assert_eq!(told.groups[0].decision, "cannot_tell");
 }
 
-/// A standard error of 0 from a few blocks has no meaning: neither the cell nor the recommendation
-/// may claim certainty.
+/// A standard error of 0 that comes from a few blocks has no meaning. Neither the cell nor the
+/// recommendation may claim certainty.
 #[test]
 fn constant_difference_in_few_host_blocks_is_not_certain() {
     let (a, b) = (column(1.0), column(1.2));

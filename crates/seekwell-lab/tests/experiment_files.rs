@@ -5,7 +5,7 @@ use seekwell_lab::experiment::{Experiment, Start, fuzz_one, schema, template};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// Checks a text against the schema; the error says what is wrong.
+/// Checks a text against the schema. The error describes what is wrong.
 fn by_schema(validator: &Validator, text: &str) -> Result<(), String> {
     let value: Value = toml::from_str(text).map_err(|e| e.to_string())?;
     validator.check(&value)
@@ -29,7 +29,7 @@ fn experiment_template_runs_and_its_comments_are_true() {
     let validator = validator();
     let own = |all: &[&str]| all.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>();
     let mut starts = vec![Start::default()];
-    // Every workload with its parameters, and every scheduler with the grid of its tunable.
+    // Add every workload with its parameters, and every scheduler with the grid of its tunable.
     let workloads: Vec<String> = seekwell_workload::workloads()
         .iter()
         .map(|w| w.name.to_owned())
@@ -82,7 +82,7 @@ fn experiment_template_runs_and_its_comments_are_true() {
             } else if in_commented_table(&lines, n) {
                 continue;
             }
-            // Only the first templates test the parts that all of them share.
+            // Parts that all templates have in common are tested only in the first two.
             if i < 2 || setting.contains(" = [") {
                 assert_schema_and_reader_accept(&validator, &with.join("\n"), Path::new(""));
             }
@@ -93,14 +93,15 @@ fn experiment_template_runs_and_its_comments_are_true() {
     assert_eq!((e.cells.len(), e.treatments.len()), (6, 4));
 }
 
-/// Whether a setting belongs to a table that is commented out, too.
+/// Returns whether a setting belongs to a table that is commented out too.
 fn in_commented_table(lines: &[&str], n: usize) -> bool {
     let mut before = lines[..n].iter().rev();
     let head = before.find(|l| l.trim_start_matches('#').starts_with('['));
     head.is_some_and(|l| l.starts_with('#'))
 }
 
-/// The template runs: every cell and treatment is simulated within seconds of its own time.
+/// The template can be run. Every cell and treatment is simulated in about as many seconds as it
+/// covers.
 #[test]
 fn every_cell_of_the_template_gives_its_metric() {
     let e = Experiment::from_toml(&template(&Start::default()), Path::new("")).expect("read");
@@ -117,7 +118,8 @@ fn every_cell_of_the_template_gives_its_metric() {
     }
 }
 
-/// Code blocks of the documentation: the text after the fence, and the contents.
+/// Returns the code blocks of the documentation, as pairs of the text after the fence and the
+/// contents.
 fn blocks(markdown: &str) -> Vec<(String, String)> {
     let mut out: Vec<(String, String)> = Vec::new();
     let mut inside = false;
@@ -139,7 +141,7 @@ fn blocks(markdown: &str) -> Vec<(String, String)> {
     out
 }
 
-/// Completes a piece of a file.
+/// Adds the parts that a piece of a file lacks.
 fn complete_piece(piece: &str) -> String {
     let table: toml::Table = piece.parse().expect("TOML");
     let inner = table.get("experiment").and_then(toml::Value::as_table);
@@ -165,7 +167,7 @@ impl Drop for Folder {
     }
 }
 
-/// A folder with the files that the documentation names.
+/// Makes a folder with the files that the documentation names.
 fn folder() -> Folder {
     let dir = std::env::temp_dir().join(format!("seekwell-documented-{}", std::process::id()));
     for d in ["disks", "jobs", "traces"] {
@@ -215,7 +217,7 @@ fn every_documented_example_is_read_as_documented() {
     }
 }
 
-/// Both reject a word with an additional letter, wherever it is.
+/// The schema and the reader reject a word with an additional letter, in any place.
 #[test]
 fn schema_and_reader_reject_misspellings() {
     let validator = validator();
@@ -289,7 +291,8 @@ fn stored_experiments_fit_the_schema() {
     assert_schema_and_reader_accept(&validator(), &e.to_toml(), Path::new("/"));
 }
 
-/// Deterministic damage of every kind: a file must be read or rejected, without a panic.
+/// Files are damaged in every way, always in the same order. The reader must read or reject them
+/// without a panic.
 #[test]
 fn damaged_files_are_read_or_rejected() {
     use rand::{Rng, SeedableRng};
@@ -298,7 +301,8 @@ fn damaged_files_are_read_or_rejected() {
         workloads: vec!["hdparm".to_owned()],
         ..Start::default()
     });
-    // Leave out the explanations, and the grid, with which the reference would not be a treatment.
+    // Leave out the explanations and the grid. With the grid, the reference would not be a
+    // treatment.
     let setting = |l: &&str| !l.starts_with("# ") && !l.starts_with("#fifo_batch");
     let lines: Vec<&str> = text.lines().filter(setting).collect();
     let lines: Vec<&str> = lines.iter().map(|l| l.trim_start_matches('#')).collect();
@@ -385,11 +389,12 @@ fn damaged_files_are_read_or_rejected() {
             }
         }
     }
-    // Both outcomes must be frequent, so that the test is meaningful.
+    // Both outcomes must be frequent. Otherwise the test would prove little.
     assert!(good > 100 && bad > 1000, "{good} read, {bad} refused");
 }
 
-/// Experiments on this machine: the page's own example, and texts that both reject.
+/// For experiments on this machine, tests the example of the page, and texts that both the schema
+/// and the reader reject.
 #[test]
 fn schema_and_reader_accept_host_files_and_reject_misspellings() {
     let validator = validator();
@@ -435,7 +440,7 @@ fn schema_and_reader_accept_host_files_and_reject_misspellings() {
         );
         assert!(read(text).is_err(), "the reader takes\n{text}");
     }
-    // Programs are allowed only on this machine.
+    // Programs are allowed only in experiments on this machine.
     let text = "[[device]]\nuse = 'hdd:hitachi-7k200'\n[[workload]]\ncommand = 'true'\n";
     assert!(by_schema(&validator, text).is_err());
 }

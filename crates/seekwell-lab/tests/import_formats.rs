@@ -1,4 +1,5 @@
-//! Files of other programs become results, format by format.
+//! Files of other programs are imported as results. Broken, hostile and mutated files give errors
+//! with messages.
 
 use seekwell_lab::analysis::analyse;
 use seekwell_lab::import::{Input, NameFrom, Options, import};
@@ -10,7 +11,7 @@ pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/imported")
 }
 
-/// Reads files of the test folder by name.
+/// Reads files from the test folder.
 fn read_with(names: &[&str], options: &Options) -> Result<Results, String> {
     let read = |n: &&str| {
         let bytes = std::fs::read(folder().join(n)).expect("a sample");
@@ -29,7 +30,7 @@ pub fn of_text(text: &str) -> Result<Results, String> {
     import(&[input], &Options::default()).map_err(|e| e.to_string())
 }
 
-/// Values of a metric for the treatment with this label, in run order.
+/// Returns the values of a metric for the treatment with this label, in the order of the runs.
 fn values(r: &Results, cell: usize, label: &str, metric: &str) -> Vec<f64> {
     let of = r
         .treatments
@@ -73,7 +74,7 @@ fn composite_xml_gives_runs_by_machine_and_scheduler() {
         values(&r, 0, "mq-deadline", "Files/s"),
         [100.1, 99.8, 101.3]
     );
-    // A value that is not a number is a failed run and is reported; the other runs count.
+    // A value that is not a number makes a failed run, which is reported. The other runs count.
     assert!(!r.cells[1].primary.higher_is_better);
     assert_eq!(values(&r, 1, "bfq", "Seconds"), [52.39, 52.45]);
     let failed = r
@@ -95,7 +96,7 @@ fn composite_xml_gives_runs_by_machine_and_scheduler() {
     let w = welch_log(&[90.5, 89.5, 90.3], &[100.1, 99.8, 101.3]).expect("runs");
     assert!(near(fs_mark.p.expect("p"), w.p.expect("p")), "{fs_mark:?}");
     assert_eq!(fs_mark.verdict, Verdict::Worse);
-    // A single mean without error: only the ratio is reported.
+    // For a single mean without an error, only the ratio is reported.
     let foreign = a
         .cells
         .iter()
@@ -106,7 +107,7 @@ fn composite_xml_gives_runs_by_machine_and_scheduler() {
     assert!(c.words.ends_with("ratio only"), "{}", c.words);
 }
 
-/// XML, both JSON forms and the raw CSV agree; the plain CSV has no single runs.
+/// XML, both JSON forms and the raw CSV agree. The plain CSV contains no single runs.
 #[test]
 fn exports_of_one_result_agree() {
     let xml = read(&["pts/composite.xml"]);
@@ -162,12 +163,12 @@ fn fio_files_are_runs_with_schedulers_from_their_names() {
     assert!((0.001..10.0).contains(&latency), "milliseconds: {latency}");
 }
 
-/// fio computes its percentiles from the same bins.
+/// fio computes its percentiles from the same histogram bins.
 #[test]
 fn quantiles_from_fio_bins_equal_those_printed_by_fio() {
     let r = read(&["fio/bins.json"]);
     let run = &r.runs[0];
-    // For randrw both directions count: 212 reads.
+    // For randrw both directions count, and there are 212 reads.
     assert_eq!(r.cells[0].primary.name, "IOPS");
     for (metric, ns) in [
         ("read latency p50", 74_240.0),
@@ -183,7 +184,7 @@ fn quantiles_from_fio_bins_equal_those_printed_by_fio() {
     assert_eq!(behind_text.runs.len(), 1);
 }
 
-/// Jobs with one name form one run: rates are added, and bins are merged.
+/// Jobs with the same name form one run. Their rates are added, and their bins are merged.
 #[test]
 fn fio_jobs_with_one_name_are_merged_into_one_run() {
     let job = |iops: f64, bin: &str| {
@@ -230,8 +231,8 @@ fn pgbench_reports_and_logs_agree() {
     assert_eq!(r.runs[0].value("latency mean"), Some(1.194));
     assert_eq!(r.runs[0].values[0].n, 3327);
 
-    // The logs of two threads form one run, the one in the report: 1269.9 tps without connecting.
-    // The first transaction of each client is a large part of it here.
+    // The logs of two threads form one run, which is the run in the report: 1269.9 tps without the
+    // time for connecting. In this short run, the first transaction of each client is a large part.
     let report = read(&["pgbench/pgbench-log.txt"]);
     let logs = read(&["pgbench/txn.710", "pgbench/txn.710.1"]);
     assert_eq!(logs.runs.len(), 1);

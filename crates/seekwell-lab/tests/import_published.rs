@@ -1,5 +1,6 @@
-//! Import of published figures. Every pair of two publications must match an independent program,
-//! and the tests check which of the published differences hold.
+//! Imports published figures. For every pair of values in two publications, an independent program
+//! computed the result that is expected here. The tests also check which of the published
+//! differences are significant.
 
 use seekwell_lab::analysis::{Analysis, CellAnalysis, Comparison, analyse, column_order};
 use seekwell_lab::import::{Input, Options, import};
@@ -16,10 +17,10 @@ fn read(name: &str, text: &str) -> Results {
     import(&[input], &Options::default()).expect("imported")
 }
 
-/// System, workload, metric, a, b.
+/// System, workload, metric, and the two schedulers.
 type Key = [String; 5];
 
-/// The other program's result for each pair.
+/// Returns the result of the independent program for each pair.
 fn expected(seed: &str, totals: bool) -> BTreeMap<Key, BTreeMap<String, String>> {
     let mut reader = csv::Reader::from_reader(PAIRS.as_bytes());
     let names: Vec<String> = reader
@@ -61,7 +62,7 @@ fn key(a: &Analysis, cell: &CellAnalysis, c: &Comparison) -> Key {
     ]
 }
 
-/// Every pair with its cell.
+/// Returns every pair with its cell.
 fn pairs(a: &Analysis) -> Vec<(&CellAnalysis, &Comparison)> {
     a.cells
         .iter()
@@ -69,7 +70,7 @@ fn pairs(a: &Analysis) -> Vec<(&CellAnalysis, &Comparison)> {
         .collect()
 }
 
-/// Compares to the four digits of the expected value.
+/// Compares a value with the four digits of the expected value.
 fn near(got: Option<f64>, want: &str, what: &str) {
     let want: f64 = match want {
         "" => {
@@ -115,7 +116,7 @@ fn count_significant_pairs(
         near(d, &row["difference"], &at("difference"));
         near(c.ratio, &row["ratio"], &at("ratio"));
         near(c.p, &row["p"], &at("p"));
-        // If both errors are 0, these values do not exist.
+        // If both errors are 0, these values are not defined.
         near(
             c.df.filter(|_| !row["df"].is_empty()),
             &row["df"],
@@ -145,7 +146,8 @@ fn count_significant_pairs(
     counts
 }
 
-/// 175 pairs of the Phoronix article: 59 differ, 54 within their cell, 18 over all.
+/// Of 175 pairs in the Phoronix article, 59 differ without correction, 54 with correction within
+/// their cell, and 18 with correction over all.
 #[test]
 fn of_175_published_pairs_18_differ_after_correction() {
     let r = read("phoronix.csv", PHORONIX);
@@ -164,7 +166,8 @@ fn of_175_published_pairs_18_differ_after_correction() {
     }
 }
 
-/// 108 pairs of AndroBench: 6 differ at 0.05, as chance could explain; none after correction.
+/// Of 108 pairs in AndroBench, 6 differ at 0.05, which chance could explain. After correction none
+/// differs.
 #[test]
 fn of_108_published_pairs_of_nine_schedulers_none_differs_after_correction() {
     let parts: Vec<&str> = ANDROBENCH
@@ -178,7 +181,8 @@ fn of_108_published_pairs_of_nine_schedulers_none_differs_after_correction() {
     );
 }
 
-/// The totals are sums of the others, with errors propagated from the parts: nine runs per side.
+/// The totals are sums of the other figures. Their errors are computed from those of the parts,
+/// with nine runs per side.
 #[test]
 fn errors_of_totals_are_propagated_from_their_parts() {
     let mut reader = csv::Reader::from_reader(ANDROBENCH.as_bytes());
@@ -224,7 +228,7 @@ fn errors_of_totals_are_propagated_from_their_parts() {
     }
 }
 
-/// PostMark's figures have a resolution of one second: equal figures do not mean equal speed.
+/// PostMark's figures have a resolution of one second, so equal figures do not mean equal speed.
 #[test]
 fn metric_with_steps_of_a_second_gives_no_verdict() {
     let r = read("phoronix.csv", PHORONIX);
@@ -245,7 +249,8 @@ fn metric_with_steps_of_a_second_gives_no_verdict() {
     }
 }
 
-/// Nine of nineteen tests of one laptop rank in column order; chance would give three.
+/// On one laptop, nine of nineteen tests rank the schedulers in the order of the columns. By chance
+/// it would be three.
 #[test]
 fn column_order_is_reported_if_it_explains_the_ranks() {
     let all = column_order(&analyse(&read("phoronix.csv", PHORONIX)));
@@ -260,9 +265,9 @@ fn column_order_is_reported_if_it_explains_the_ranks() {
     assert!(penryn.p > 0.05, "{penryn:?}");
 }
 
-/// The page as text, rebuilt from the figures in the layout of such pages: an overview column by
-/// column, and blocks row by row with errors first. Four PostMark cells and one of five error lines
-/// are missing.
+/// Rebuilds the page as text from the figures, in the layout of such pages. The overview is written
+/// column by column, and the blocks row by row with the errors first. Four PostMark cells and one
+/// of five lines of errors are missing.
 fn page(glued: bool) -> String {
     let mut reader = csv::Reader::from_reader(PHORONIX.as_bytes());
     let rows: Vec<Vec<String>> = reader
@@ -308,7 +313,7 @@ fn page(glued: bool) -> String {
             "\n\nOpenBenchmarking.org{}, {better} Is Better\n{}",
             t[2], t[0]
         );
-        // Two tests with the same name differ in what they measure.
+        // Two tests with the same name measure different things.
         if t[0].starts_with("iozone") {
             text += &format!(": {}", t[1]);
         }
@@ -335,7 +340,7 @@ fn page(glued: bool) -> String {
     text + "\nPhoronix Test Suite v10.8.5\n"
 }
 
-/// The page's text gives the figures of the table, including the four missing ones.
+/// The text of the page must give the figures of the table, including the four missing ones.
 #[test]
 fn page_saved_as_text_gives_the_published_table() {
     let table = read("phoronix.csv", PHORONIX);

@@ -1,4 +1,5 @@
-//! Memory that an experiment keeps per run: its values, stored once.
+//! Tests the memory that an experiment keeps per run. It may contain the values of the run only
+//! once.
 
 use peak_alloc::PeakAlloc;
 use seekwell::{Cancel, Progress, RunSpec, WorkloadSpec, words};
@@ -12,30 +13,30 @@ use std::path::Path;
 #[global_allocator]
 static ALLOCATED: PeakAlloc = PeakAlloc;
 
-/// Bytes that a run may take: two dozen numbers of 24 bytes each, its seed, its hash, its place and
-/// its list of starved tasks.
+/// Maximum number of bytes per run. This is enough for two dozen numbers of 24 bytes each, the
+/// seed, the hash, the position and the list of starved tasks.
 const MOST: f64 = 1_050.0;
 
-/// Limit for writing the files, for any number of runs: tables are written piece by piece, one
-/// after the other.
+/// Limit for writing the files, in bytes, for any number of runs. Tables are written one after the
+/// other and in pieces.
 const WRITING: f64 = 6e6;
 
-/// Limit per run for the analysis in bytes: the run's share of its cell's comparisons.
+/// Limit per run for the analysis, in bytes. A run has a share in the comparisons of its cell.
 const SAID: f64 = 700.0;
 
-/// Gives every run the values of a single real run.
+/// A runner that gives every run the values of a single real run.
 struct Again(seekwell::Record);
 
 impl Runner for Again {
     fn run(&self, job: &Job, _: &Cancel, _: &mut dyn FnMut(Progress)) -> Result<Measured, NoRun> {
-        // All runs must differ, or three blocks would be enough.
+        // All runs must differ. Otherwise a cell would end after three blocks.
         let mut record = self.0.clone();
         record.duration_ns += u64::from(job.key.block) + job.treatment as u64;
         Ok(Measured::from_record(record))
     }
 }
 
-/// A folder, and a copy of every run that simulates a leak.
+/// A results folder. `planted` holds a copy of every run, if a leak is simulated.
 struct Kept {
     folder: Folder,
     planted: Option<Vec<RunSpec>>,
@@ -63,7 +64,8 @@ fn experiment(runs: usize) -> Experiment {
     Experiment::from_toml(&text, Path::new("/")).expect("an experiment")
 }
 
-/// Peak bytes while this many runs are made, while they become results, and while those are judged.
+/// Returns the peak memory in bytes for this many runs, in three steps: while they are made, while
+/// they become results, and while the results are judged.
 fn peak_bytes(runs: usize, leak: bool) -> [f64; 3] {
     let dir = tempfile::tempdir().expect("a directory");
     let e = experiment(runs);
@@ -107,7 +109,7 @@ fn stored_run_takes_less_than_a_kilobyte_of_memory() {
         let (less, more) = (peak_bytes(few, leak), peak_bytes(many, leak));
         [0, 1, 2].map(|i| (more[i] - less[i]) / (many - few) as f64)
     };
-    // Exclude memory that is allocated once and stays.
+    // This run allocates the memory that is allocated once and stays.
     peak_bytes(100, false);
     let [made, results, judged] = slope(1_000, 2_000, false);
     let said = judged - results;

@@ -1,8 +1,8 @@
 //! The complete procedure (blocks, stopping rule, correction and verdict) over simulated
 //! experiments with a known truth. It measures how often the procedure makes false claims, and how
-//! often its intervals contain the true effect. Common practice (three runs of each, one after the
-//! other; a fixed order under drift; no correction) is measured, too, to show that the bounds
-//! detect bad methods.
+//! often its intervals contain the true effect. Common practice is measured too, to show that the
+//! bounds detect bad methods. It makes three runs of each treatment one after the other, uses a
+//! fixed order under drift, and corrects nothing.
 //!
 //! The bounds are for 1,000 experiments (at 5 %, three standard errors are 2.1 points).
 
@@ -13,7 +13,7 @@ use seekwell_lab::stats::*;
 /// Experiments per figure.
 const EXPERIMENTS: usize = 1_000;
 
-/// Blocks made by this test; the lab's conductor is tested in `conducted.rs`.
+/// Makes blocks for this test. `conducted.rs` tests the conductor of the lab.
 struct Blocks(Machine);
 
 impl Blocks {
@@ -26,7 +26,7 @@ impl Blocks {
         }
         order
     }
-    /// Blocks of `k` treatments, by treatment and block; treatment 1 has the effect.
+    /// Returns blocks of `k` treatments, by treatment and block. Treatment 1 has the effect.
     fn blocks(&mut self, k: usize, n: usize, effect: f64, random: bool) -> Vec<Vec<Option<f64>>> {
         let mut all = vec![Vec::with_capacity(n); k];
         for _ in 0..n {
@@ -42,13 +42,13 @@ impl Blocks {
 /// Results of many experiments, in percent.
 #[derive(Debug, Default)]
 struct Rates {
-    /// First comparison has p < 5 %.
+    /// Experiments in which the first comparison has p < 5 %.
     single: f64,
-    /// A verdict in the cell makes a claim.
+    /// Experiments in which at least one verdict of the cell makes a claim.
     family: f64,
-    /// The interval of the first comparison contains the true effect.
+    /// Experiments in which the interval of the first comparison contains the true effect.
     cover: f64,
-    /// The first comparison shows "no difference within the margin".
+    /// Experiments in which the first comparison shows "no difference within the margin".
     equal: f64,
     /// Mean number of blocks.
     blocks: f64,
@@ -95,7 +95,8 @@ fn experiments(noise: Noise, k: usize, effect: f64, random: bool, rule: Stopping
     }
 }
 
-/// Under heavy tails the procedure may be more cautious, but never less.
+/// Returns bounds in percent: the minimum and maximum of false positives, then those of coverage.
+/// With heavy tails the procedure may be more cautious, but never less.
 fn bounds(noise: Noise) -> (f64, f64, f64, f64) {
     match noise {
         Noise::Heavy => (1.5, 7.0, 93.0, 98.5),
@@ -143,13 +144,14 @@ fn false_equality_claims_at_the_margin_are_rare() {
         println!("true effect 2 % {noise:?}: {at_margin:.1?}");
         assert!(at_margin.equal <= 6.5, "{noise:?}: {at_margin:?}");
     }
-    // The claim must also be made where it is true; a procedure that never makes it would pass
-    // above.
+    // If there is no difference, the procedure must say so. A procedure that never says it would
+    // pass the checks above.
     let none = experiments(Noise::Drift, 2, 0.0, true, longer);
     assert!(none.equal > 90.0, "{none:?}");
 }
 
-/// Three runs of one, then three of the other; claims a difference above 2 %.
+/// Makes three runs of one treatment, then three of the other, and claims a difference above 2 %.
+/// Returns how often the claim is false.
 fn common_practice_false_claims(noise: Noise) -> f64 {
     let wrong = (0..EXPERIMENTS).filter(|e| {
         let mut machine = Machine::new(noise, (e + 1) as u64);
@@ -167,7 +169,7 @@ fn common_practice_exceeds_the_false_positive_rate() {
         println!("three runs in sequence, 2 % apart, {noise:?}: {wrong:.1} % false");
         assert!(wrong > 7.0, "{noise:?}: {wrong}");
     }
-    // A fixed order under drift: more blocks make the result worse.
+    // With a fixed order under drift, more blocks make the result worse.
     let blocks = |n: usize| Stopping {
         n_min: n,
         n_max: n,
@@ -215,7 +217,8 @@ fn intervals_keep_their_coverage_if_checked_after_every_block() {
     assert!(share(plain) > 15.0, "{}", share(plain));
 }
 
-/// Cells of four treatments and eight blocks; the run after treatment 0 is slower by `loss`.
+/// Makes cells of four treatments and eight blocks. The run after a run of treatment 0 is slower by
+/// `loss`.
 fn carry_over_flags(loss: f64) -> f64 {
     let found = (0..EXPERIMENTS).filter(|e| {
         let mut machine = Blocks(Machine::new(Noise::Normal, (e + 1) as u64));
@@ -224,7 +227,7 @@ fn carry_over_flags(loss: f64) -> f64 {
         for block in 0..8 {
             for treatment in machine.order(4, true) {
                 let lost = if before == Some(0) { loss } else { 0.0 };
-                // CV 1 %: the spread is a third of the noise's.
+                // The coefficient of variation is 1 %, a third of that of the noise.
                 let log = (libm::log(machine.0.run(0.0)) - libm::log(100.0)) / 3.0 - lost;
                 runs.extend(before.map(|before| Followed {
                     block,

@@ -1,11 +1,12 @@
-//! Recommendations for problems with a known truth. Is the recommended scheduler as good as the
-//! best, and does the lab report it if nothing differs? Other methods get the same runs for
-//! comparison.
+//! Tests recommendations for problems with a known answer. Two questions are asked: is the
+//! recommended scheduler as good as the best, and does the lab say so if nothing differs? Other
+//! methods get the same runs for comparison.
 //!
-//! A choice has four schedulers under one to five workloads, on a machine whose runs scatter by 1
-//! to 5 %. In a third of the choices nothing differs, in a third effects are 3 %, in a third 20 %
-//! (SD, each workload independently). Blocks, stopping rule and decision are the shipped ones.
-//! Regret is how much faster the truly best scheduler would be, over the workloads.
+//! A problem (a choice) has four schedulers under one to five workloads, on a machine whose runs
+//! scatter by 1 to 5 %. In a third of the problems nothing differs. In another third the effects
+//! have a standard deviation of 3 %, and in the last third 20 %, independently for each workload.
+//! Blocks, stopping rule and decision are those that users get. Regret is how much faster the truly
+//! best scheduler would be, over all workloads.
 
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
@@ -29,7 +30,7 @@ fn metric() -> MetricInfo {
     }
 }
 
-/// The truth: the log effect of each scheduler on each workload, and the scatter of runs.
+/// The true answer: the log effect of each scheduler on each workload, and the scatter of the runs.
 struct Truth {
     effects: Vec<[f64; 4]>,
     cv: f64,
@@ -60,7 +61,7 @@ impl Truth {
         let sum: f64 = self.effects.iter().map(|w| w[t]).sum();
         sum / self.effects.len() as f64
     }
-    /// How much faster the best scheduler is, in percent.
+    /// Returns how much faster the best scheduler is than scheduler `t`, in percent.
     fn regret(&self, t: usize) -> f64 {
         let best = (0..4).map(|t| self.score(t)).fold(f64::MIN, f64::max);
         100.0 * libm::expm1(best - self.score(t))
@@ -68,7 +69,7 @@ impl Truth {
     fn drawn(&self, cell: usize, t: usize, dice: &mut Pcg64Mcg) -> f64 {
         100.0 * libm::exp(self.effects[cell][t] + self.cv * normal(dice))
     }
-    /// Each run has its own random stream, so that the thread that makes it does not matter.
+    /// Each run has its own random stream, so the thread that makes the run has no influence.
     fn of(&self, key: RunKey) -> f64 {
         let place = (key.cell * NAMES.len() + key.treatment) as u64;
         let mut dice = rng::stream(self.seed << 32 | place, &format!("block {}", key.block));
@@ -77,7 +78,7 @@ impl Truth {
     fn run(&self, cell: usize, t: usize) -> f64 {
         self.drawn(cell, t, &mut self.dice.lock().expect("nobody panics"))
     }
-    /// "The highest mean of three runs wins."
+    /// A common method: the scheduler with the highest mean of three runs wins.
     fn best_of_three(&self) -> usize {
         let mean = |t: usize| -> f64 {
             let of = |w| (0..3).map(|_| self.run(w, t)).sum::<f64>() / 3.0;
@@ -153,7 +154,7 @@ fn experiment(workloads: usize, repeats_max: u32) -> Experiment {
     }
 }
 
-/// As many blocks as the intervals need: 400 are enough for runs that scatter by 5 %.
+/// Number of blocks that is enough for narrow intervals, even if runs scatter by 5 %.
 const ENOUGH: u32 = 400;
 
 fn conduct_and_analyse(truth: &Truth, repeats_max: u32) -> Analysis {
@@ -211,12 +212,13 @@ fn recommendations_have_low_regret_and_few_false_changes() {
     assert!(mean(&own) < 1.0, "{}", mean(&own));
     assert!(share(says) >= 95.0, "{says} of {equal}");
     assert!(wrong <= 2, "{wrong}");
-    // Bad methods exceed these bounds.
+    // The bad methods exceed these bounds.
     assert!(mean(&guess) > 2.0 && mean(&first) > 2.0);
     assert!(share(naive_changes) > 50.0);
 }
 
-/// If effects are far larger than the scatter, the lab must not say that nothing matters.
+/// If the effects are far larger than the scatter, the lab must not say that the choice does not
+/// matter.
 #[test]
 fn no_difference_is_never_claimed_for_large_effects() {
     let (mut large, mut says) = (0, 0);
@@ -229,9 +231,10 @@ fn no_difference_is_never_claimed_for_large_effects() {
     assert_eq!(says, 0, "of {large}");
 }
 
-/// With a real machine's thirty blocks, some choices without differences stay undecided. That is a
-/// limit of statistical power. Choices with little scatter are decided, no change is recommended
-/// without a difference, and the number of additional blocks that the lab asks for is sufficient.
+/// With the thirty blocks of a real machine, some choices without differences stay undecided,
+/// because the statistical power is limited. Choices with little scatter are decided. Without a
+/// difference, no change is recommended. The number of additional blocks that the lab asks for is
+/// sufficient.
 #[test]
 fn reported_number_of_blocks_decides_undecided_choices() {
     let (mut quiet, mut quiet_told) = (0, 0);
@@ -262,22 +265,23 @@ fn reported_number_of_blocks_decides_undecided_choices() {
     );
     assert_eq!(quiet_told, quiet);
     assert!(open > 5, "the question is asked: {open}");
-    // The number is an estimate from thirty blocks, so in some cases the lab asks for more once
-    // again.
+    // The number is an estimate from thirty blocks. So in some cases the lab asks for even more
+    // blocks.
     let says = equal - open + told;
     assert!(100 * says >= 95 * equal, "{says} of {equal}");
     assert!(third_told < told, "{third_told} of {told}");
 }
 
-/// Treatments that are far behind must not affect the decision about another. With 20 % scatter and
-/// ten blocks, one scheduler is slightly ahead of the incumbent, and none to six are far behind.
+/// Treatments that are far behind must not affect the decision about another treatment. The runs
+/// scatter by 20 %, and there are ten blocks. One scheduler is slightly ahead of the incumbent, and
+/// zero to six schedulers are far behind.
 #[test]
 fn weak_treatments_do_not_affect_a_decision_and_false_changes_stay_rare() {
     use seekwell_lab::stats::{Against, Decision, recommend, t_tail2};
     const TRIALS: u64 = 2_000;
     const BLOCKS: usize = 10;
     const SD: f64 = 0.2;
-    // Percentage of trials in which a change is recommended.
+    // Returns the percentage of trials in which a change is recommended.
     let changes = |effects: &[f64], seed: u64| -> f64 {
         let k = effects.len();
         let mut changed = 0;
@@ -324,15 +328,16 @@ fn weak_treatments_do_not_affect_a_decision_and_false_changes_stay_rare() {
         "one a standard deviation ahead, with 0, 1, 3 and 6 losers: found in {found:.1?} %; a change \
          for nothing among 2, 4 and 8 equals: {equal:.1?} %, among 3 equals and 3 losers: {partly:.1} %"
     );
-    // The leader is found equally often with any number of losers: 34 % (Monte Carlo error 1.1
-    // points).
+    // The leader is found equally often (34 %) for any number of schedulers that are far behind.
+    // The Monte Carlo error is 1.1 points.
     assert!(
         found
             .iter()
             .all(|f| (f - found[0]).abs() < 4.0 && *f > 28.0),
         "{found:?}"
     );
-    // Half of the two-sided error of 2 %; at most 1.3 % in the simulations of the rule.
+    // The expected value is half of the two-sided error of 2 %. In the simulations of the rule, the
+    // value was at most 1.3 %.
     assert!(
         equal.iter().chain([&partly]).all(|e| *e < 2.0),
         "{equal:?} {partly}"

@@ -1,5 +1,5 @@
-//! The published figures in the project, and the scores of a perfect model, of a null model and of
-//! a model with reversed results.
+//! Tests the published figures in the project. Also tests the scores of a perfect model, of a null
+//! model, and of a model with reversed results.
 
 use seekwell::Cancel;
 use seekwell_lab::reproduce::full::carried;
@@ -12,7 +12,7 @@ use seekwell_lab::reproduce::{
 };
 use seekwell_lab::results::{Cell as RunCell, MetricInfo, Results, Run, RunKey, Treatment, Value};
 
-/// Runs with the value `of` for each published figure.
+/// Makes results in which the function `of` gives the value for each published figure.
 fn results(p: &Publication, of: impl Fn(&Published, usize) -> f64) -> Results {
     let mut all = Results::default();
     for published in p.published().iter().filter(|c| !c.derived()) {
@@ -111,7 +111,7 @@ fn experiments_cover_every_published_figure() {
                     assert!(labels.contains(&s.scheduler.as_str()), "{}", s.scheduler);
                 }
             }
-            // PostMark on one laptop is missing from the page but is run anyway.
+            // The page lacks PostMark on one laptop, but the experiment runs it.
             let missing = usize::from(p.name == "phoronix-2012");
             assert_eq!(used.len() + missing, e.cells.len(), "{}", p.name);
         }
@@ -181,7 +181,8 @@ fn insignificant_difference_is_not_attributed_to_the_scheduler() {
         let group = r.cells[j.cell].published.group.as_str();
         match group {
             "E" => assert_eq!(j.doing, Doing::No, "{j:?}"),
-            // The full form shows at least half of each pair with CFQ, and the cause concerns CFQ.
+            // The full form shows at least half of each pair that contains CFQ, and the cause
+            // concerns CFQ.
             "A" => {
                 let sides = &r.cells[j.cell].published.sides;
                 let cfq = [j.pair.one, j.pair.other].map(|i| sides[i].scheduler == "cfq");
@@ -191,14 +192,15 @@ fn insignificant_difference_is_not_attributed_to_the_scheduler() {
                 };
                 assert_eq!(j.doing, doing, "{j:?}");
             }
-            // The full form does not show these differences, so evidence from other runs is not
+            // The full form does not show these differences. So evidence from other runs is not
             // used.
             "F" => assert_eq!(j.doing, Doing::Unknown, "{j:?}"),
             "" => assert_ne!(j.doing, Doing::Yes, "no mechanism: {j:?}"),
             _ => {}
         }
     }
-    // Nine schedulers on a phone: no difference holds. bfq's cause is known, if it is predicted.
+    // For nine schedulers on a phone, no difference is significant. If bfq's difference is
+    // predicted, its cause is known.
     let moto = &PUBLICATIONS[1];
     let r = moto.reproduction(&results(moto, |c, i| c.sides[i].value), false);
     assert!(r.skill.is_empty());
@@ -252,7 +254,7 @@ fn permuting_labels_removes_skill_only_if_figures_depend_on_the_scheduler() {
         "{whole:?}"
     );
     assert!(whole.as_good < 0.01 && whole.spread.draws == 2_000);
-    // Figures that are equal for all schedulers lose nothing.
+    // If the figures are equal for all schedulers, a permutation changes nothing.
     let blind = p.reproduction(&results(p, |c, _| c.sides[0].value), false);
     for s in permuted(&blind.cells) {
         assert!(
@@ -282,7 +284,8 @@ fn published_figures_meet_the_targets_and_null_model_misses_them() {
     ];
     assert_eq!(names, wanted);
     for t in &asked {
-        // The phone's nine published figures scatter by more than 5 % without a difference.
+        // The nine published figures of the phone scatter by more than 5 %, although nothing
+        // differs.
         let noise = ["agreement", "001"].contains(&t.name);
         assert!(t.met || noise, "{t:?}");
     }
@@ -314,7 +317,7 @@ fn committed_evidence_belongs_to_the_current_runs() {
             assert!(c.ours.iter().all(Option::is_some), "{:?}", c.published);
         }
     }
-    // Every constant alone, and fifty draws of all constants together.
+    // The draws change every constant alone, and then fifty times all constants together.
     let text = include_str!("../published/guards/phoronix-2012-guard-constants.jsonl");
     let cancel = Cancel::new();
     cancel.set();
@@ -334,7 +337,7 @@ fn cause_is_claimed_only_if_the_prediction_shows_the_difference() {
     let p = phoronix();
     let of = |factor: f64| {
         let ours = |c: &Published, i: usize| {
-            // Scale the difference by this factor.
+            // The difference is scaled by this factor.
             let (first, own) = (c.sides[0].value, c.sides[i].value);
             first * libm::pow(own / first, factor)
         };
@@ -392,7 +395,7 @@ fn no_constant_of_a_reproduction_depends_on_a_scheduler() {
             for (table, value) in &file {
                 let rows: &[toml::Value] = value.as_array().map_or(&[], Vec::as_slice);
                 match table.as_str() {
-                    // The compared schedulers are listed here, without settings.
+                    // This list names the compared schedulers. It must not contain settings.
                     "scheduler" => {
                         for row in rows {
                             let keys = row.as_table().expect("a table").keys();
@@ -424,7 +427,8 @@ fn no_constant_of_a_reproduction_depends_on_a_scheduler() {
                 }
             }
         }
-        // The factors of the quick form belong to a test, not to a scheduler: one line per test.
+        // A factor of the quick form belongs to a test and not to a scheduler, because each test
+        // has one line.
         for t in p.published() {
             assert!(t.sides.len() > 1 && t.quick_factor > 0.0, "{}", t.workload);
         }
@@ -438,7 +442,7 @@ fn no_preset_or_machine_of_a_reproduction_names_a_scheduler() {
     for dir in ["seekwell-device/presets", "seekwell-sim/machines"] {
         for file in std::fs::read_dir(root.join(dir)).expect("a folder of presets") {
             let path = file.expect("an entry").path();
-            // A guest's disk is backed by a host with its own scheduler.
+            // The host that backs a guest's disk has a scheduler of its own.
             let name = path
                 .file_name()
                 .expect("a name")

@@ -1,9 +1,10 @@
-//! Every published figure is within its bound, and known misses stay visible.
+//! Every published figure must be within its bound, and known errors of the models must stay
+//! visible.
 
 use seekwell_lab::validation::{ALONE, Bound, Group, Relation, Row, groups};
 use std::sync::LazyLock;
 
-/// The figures of devices alone; measuring them takes a second or two.
+/// The measured figures of single devices. Measuring them takes one or two seconds.
 static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
     let of = |g: &&'static Group| g.run().expect("every row can be measured");
     ALONE.iter().flat_map(of).collect()
@@ -33,8 +34,9 @@ fn every_figure_is_within_its_bound() {
     assert!(held_out >= 8, "held-out figures have gone");
 }
 
-/// If the bound of a held-out figure is slightly above its error, it was chosen after the
-/// measurement and is labelled so. A bound by a rule must be one of those that the rule names.
+/// If the bound of a held-out figure is only slightly above its error, it was chosen after the
+/// measurement, and its label must say so. A bound that follows from a rule must be one of the
+/// bounds that the rule names.
 #[test]
 fn every_bound_states_its_origin() {
     for g in groups() {
@@ -73,8 +75,8 @@ fn every_bound_states_its_origin() {
     }
 }
 
-/// A device that knows only its mean random read must fail where the models hold; otherwise the
-/// figures prove nothing.
+/// The null model is a device of which only the mean random read is known. It must miss figures
+/// that the models meet. Otherwise the figures would prove nothing.
 #[test]
 fn the_null_model_misses_most_figures() {
     let bounded = || ROWS.iter().filter(|r| r.figure.bound.share().is_finite());
@@ -86,8 +88,9 @@ fn the_null_model_misses_most_figures() {
     );
 }
 
-/// The enterprise drive's outer rate is 10 % low and its queue gain 14 % low. A parameter must not
-/// fix this, because the figures would then no longer be held out.
+/// For the enterprise drive, the rate at the outer edge is 10 % too low. The gain of its queue is
+/// 14 % too low. A parameter must not correct this, because the figures would then no longer be
+/// held out.
 #[test]
 fn known_misses_are_unchanged() {
     let error = |figure: &str| {

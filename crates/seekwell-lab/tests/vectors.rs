@@ -1,6 +1,6 @@
-//! The statistics on inputs with known answers. A simple independent program made them. They were
-//! cross-checked with scipy and statsmodels, with brute force (sign flips, complete bootstrap) and
-//! with the published rows. `null` means undefined. A failing case is printed by name.
+//! Compares the statistics with known results. A simple independent program computed these. They
+//! were checked with scipy and statsmodels, with brute force (sign flips, complete bootstrap) and
+//! with the published rows. `null` means undefined. If a case fails, its name is printed.
 
 use seekwell_lab::stats::*;
 use serde_json::{Map, Value, json};
@@ -332,7 +332,8 @@ fn stopped(i: &Input) -> Value {
     json!({ "n": s.n, "met": s.met, "comparisons": by_name(&named, comparisons) })
 }
 
-/// Where two values differ by more than the tolerances; unexpected fields are ignored.
+/// Finds the positions at which two values differ by more than the tolerances. Unexpected fields
+/// are ignored.
 fn differ(path: &str, want: &Value, got: &Value, rel: f64, abs: f64, out: &mut Vec<String>) {
     match (want, got) {
         (Value::Object(w), Value::Object(g)) => {

@@ -1,5 +1,5 @@
-//! The warm-up of timed runs: determined from the first block and then fixed, or set by the
-//! experiment; and the flags for runs that never become steady.
+//! Tests the warm-up of timed runs. The first block determines it for all blocks, or the experiment
+//! sets it. Runs that never become steady are flagged.
 
 use seekwell::{Cancel, Hooks, Progress, WorkloadSpec};
 use seekwell_lab::analysis::{Analysis, Flag, analyse};
@@ -19,7 +19,8 @@ fn experiment(more: &str) -> Experiment {
     Experiment::from_toml(&text, Path::new("/")).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// One-minute runs whose level follows a curve: operations per second, by treatment and block.
+/// Makes runs of one minute whose rate follows a curve: the operations per second, by treatment,
+/// block and second.
 struct Curve(fn(usize, u32, usize) -> u64);
 
 impl Runner for Curve {
@@ -57,7 +58,7 @@ fn conduct_and_analyse(e: &Experiment, curve: Curve) -> (Conducted, Vec<Run>, Re
     (done, store.runs, results, analysis)
 }
 
-/// Repeatable noise: a few percent around 1,000.
+/// Returns noise that can be repeated: a few percent around 1,000.
 fn noise(treatment: usize, block: u32, second: usize) -> u64 {
     let key = treatment as u64 * 7_919 + u64::from(block) * 104_729 + second as u64;
     let mixed = key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
@@ -98,7 +99,7 @@ fn slow_start_found_in_the_first_block_is_excluded_from_all_runs() {
             "what is stored is the run's own"
         );
     }
-    // Ten percent ahead, not the eight percent that include the start.
+    // The lead is ten percent. With the start of the runs it would be eight percent.
     let times = analysis.cells[0].times(1, 0).expect("compared").0;
     assert!((1.085..1.115).contains(&times), "{times}");
     assert_eq!(analysis.cells[0].warm_up, Some(warm));
@@ -106,7 +107,7 @@ fn slow_start_found_in_the_first_block_is_excluded_from_all_runs() {
 
 #[test]
 fn warm_up_is_determined_by_the_first_block_only() {
-    // From the second block on, the start lasts half of the run.
+    // From the second block on, the start takes half of the run.
     let e = experiment("stop = 'fixed'\n");
     let later = |t: usize, b: u32, s: usize| match b {
         0 => slow_start(t, b, s),
@@ -132,7 +133,7 @@ fn interrupted_experiment_finds_the_same_warm_up() {
         assert_eq!(again.ended, done.ended);
         assert_eq!(again.results(&e, store.runs), whole, "after {keep} runs");
     }
-    // An incomplete first block determines nothing.
+    // An incomplete first block does not determine a warm-up.
     let mut half = Results {
         runs: vec![raw[0].clone()],
         ..whole.clone()
@@ -176,7 +177,8 @@ fn unsteady_runs_are_reported_with_the_verdict() {
     let (who, change) = moving.expect("flagged");
     assert_eq!(who, 1, "only the one that falls");
     assert!((-0.30..-0.10).contains(&change), "{change}");
-    // If all runs keep falling, half is left out, and this is reported.
+    // If all runs become slower until their end, half of each run is left out, and this is
+    // reported.
     let all = |_: usize, b: u32, s: usize| noise(0, b, s) * (120 - s as u64) / 120;
     let (_, _, results, analysis) =
         conduct_and_analyse(&experiment("stop = 'fixed'\n"), Curve(all));
@@ -187,7 +189,7 @@ fn unsteady_runs_are_reported_with_the_verdict() {
         flags.contains(&Flag::NotReached { seconds: 30 }),
         "{flags:?}"
     );
-    // Steady runs have no flag.
+    // Steady runs are not flagged.
     let (_, _, _, calm) = conduct_and_analyse(&experiment("stop = 'fixed'\n"), Curve(noise));
     let moves = |f: &Flag| matches!(f, Flag::Moving { .. } | Flag::NotReached { .. });
     assert!(!calm.cells[0].flags.iter().any(moves));
@@ -201,7 +203,7 @@ fn short_runs_have_no_detectable_warm_up() {
     };
     let warm = WarmUp::from_first_block(None, &[&short]);
     assert_eq!((warm.seconds, warm.not_reached), (0, false));
-    // A run that ended within the others' warm-up counts as failed.
+    // If a run ended within the warm-up of the other runs, it counts as failed.
     let mut results = Results {
         cells: vec![Default::default()],
         ..Results::default()
@@ -294,7 +296,7 @@ fn values_per_second_add_up_to_the_metric_of_every_timed_workload() {
             assert!(apart < 0.25, "{text} {other}: {from_seconds} {value}");
         }
     }
-    // A workload without a duration has none.
+    // A workload without a fixed duration has no values per second.
     let given = WorkloadSpec::Script {
         name: "fs-mark".into(),
         params: Default::default(),

@@ -1,4 +1,4 @@
-//! The bios in every step: all bios that the request had at that time.
+//! Every step must contain all bios that the request had at that time.
 
 use seekwell_core::{Action, BioId, RqId};
 use seekwell_microscope::format::CsvOptions;
@@ -47,7 +47,8 @@ fn merged_request_completes_with_all_its_bios() {
     }
 }
 
-/// In every example and every recorded round a request completes with the bios it was issued with.
+/// In every example and every recorded round, a request must complete with the bios with which it
+/// was issued.
 #[test]
 fn no_request_in_any_case_loses_a_bio() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -61,7 +62,7 @@ fn no_request_in_any_case_loses_a_bio() {
                     out.insert(rq, s.bios);
                 }
                 Action::Complete => {
-                    // A flush sequence completes without a command of its own.
+                    // A flush sequence completes without a command for the request itself.
                     if let Some(issued) = out.remove(&rq) {
                         assert_eq!(s.bios, issued, "{} {}", case.case, case.elevator);
                         merged += usize::from(issued.len() > 1);

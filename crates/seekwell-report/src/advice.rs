@@ -109,8 +109,8 @@ fn between(ends: Option<(f64, f64)>, times: f64) -> String {
     }
 }
 
-/// Returns the begin of a sentence that names the tests, for example "In the geometric mean of 2
-/// tests (copy counts 75 %, mail 25 %) it is" or "On copy it is".
+/// Returns the first words of a sentence. They name the tests, for example "In the geometric mean
+/// of 2 tests (copy counts 75 %, mail 25 %) it is" or "On copy it is".
 fn over(analysis: &Analysis, group: &Group, out: &[usize]) -> String {
     // The deciding metrics of one cell share the weight of the cell.
     let mut counts: Vec<(usize, f64, usize)> = Vec::new();
@@ -199,7 +199,8 @@ fn cost(analysis: &Analysis, group: &Group, s: &Score) -> String {
     )
 }
 
-/// Returns a sentence about the cost in a metric that does not decide, if it is above the margin.
+/// Returns a sentence about the largest cost in the metrics that do not decide. Returns `None` if
+/// that cost is below the margin.
 fn cost_in_checks(analysis: &Analysis, group: &Group, s: &Score, margin: f64) -> Option<String> {
     let rows = group.cells.iter().filter_map(|i| analysis.cells.get(*i));
     let all = rows.flat_map(|c| c.checks.iter().map(move |check| (c, check)));

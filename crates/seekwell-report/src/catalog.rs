@@ -34,7 +34,7 @@ fn releases(scheduler: &str) -> Vec<String> {
     .collect()
 }
 
-/// Returns the same for all schedulers, as one paragraph.
+/// Returns the releases that the versions of all schedulers represent, as one paragraph.
 pub fn all_releases(all: &[SchedulerInfo]) -> String {
     let of = |s: &SchedulerInfo| match releases(s.name) {
         none if none.is_empty() => None,

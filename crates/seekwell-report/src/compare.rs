@@ -413,8 +413,9 @@ pub fn legend(width: usize) -> String {
     out
 }
 
-/// Returns "cfq and noop are in no kernel since 5.0, and run with the page cache and file system of
-/// their time" for the schedulers that no current kernel has, or an empty text.
+/// Names the schedulers that no current kernel has, for example "cfq and noop are in no kernel
+/// since 5.0, and run with the page cache and file system of their time". The text is empty if
+/// there are none.
 fn retired(records: &[Record]) -> String {
     let mut names: Vec<&str> = Vec::new();
     for r in records

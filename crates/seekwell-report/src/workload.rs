@@ -118,8 +118,9 @@ pub fn metrics(records: &[Record], width: usize) -> String {
     t.render_fit(2, width, 1)
 }
 
-/// Returns the operations of the workload by kind: the latency as the program saw it, and the rate
-/// from the first to the last operation of a kind, with the standard deviation between seconds.
+/// Returns the operations of the workload by kind. The latency is that which the program saw. The
+/// rate covers the time from the first to the last operation of a kind, and has the standard
+/// deviation between seconds.
 pub fn operations(records: &[Record], width: usize) -> String {
     let records = &*folded(records);
     let mut kinds: Vec<&str> = Vec::new();

@@ -1,4 +1,4 @@
-//! A run that ended early next to complete runs.
+//! Shows a run that ended early next to complete runs.
 
 use seekwell_core::result::{Metric, Record};
 use seekwell_report::compare::comparison;

@@ -2,8 +2,8 @@
 //! the latency or rate of one group differs by more than the margin.
 //!
 //! 200 random files of two jobs run under three schedulers. The results of each group come from the
-//! runs' own metrics, independently of the analysis. As a test of the test, the same verdicts from
-//! one pooled figure must be caught.
+//! runs' own metrics, independently of the analysis. To show that the test can fail, verdicts are
+//! also made from one pooled figure. The test must detect that they hide differences.
 
 use seekwell_core::spec::{DeviceSpec, RunSpec, SchedulerSpec, WorkloadSpec};
 use seekwell_lab::analysis::{Analysis, analyse};
@@ -17,7 +17,7 @@ const SCHEDULERS: [&str; 3] = ["none", "mq-deadline", "bfq"];
 const FILES: usize = 200;
 const BLOCKS: u32 = 3;
 
-/// SplitMix64, so that the same files are drawn everywhere.
+/// SplitMix64. With this generator, the same files are drawn on every machine.
 struct Draw(u64);
 
 impl Draw {
@@ -109,7 +109,8 @@ fn experiment(device: &str, text: &str) -> Experiment {
     }
 }
 
-/// Rate and mean latency of each group, by scheduler: geometric means over the blocks.
+/// Returns the rate and the mean latency of each group, by scheduler. They are geometric means over
+/// the blocks.
 fn groups(r: &Results) -> BTreeMap<String, Vec<f64>> {
     let mut logs: BTreeMap<String, Vec<Vec<f64>>> = BTreeMap::new();
     for run in &r.runs {
@@ -129,7 +130,7 @@ fn groups(r: &Results) -> BTreeMap<String, Vec<f64>> {
     logs.into_iter().map(of).collect()
 }
 
-/// What the verdict hides if it says that nothing differs, or that its choice has no cost.
+/// Returns what a verdict hides, if it says that nothing differs or that its choice has no cost.
 fn hidden_difference(told: &Advice, groups: &BTreeMap<String, Vec<f64>>) -> Option<String> {
     let margin = 1.02;
     let chosen = told.scheduler.as_deref()?;

@@ -28,7 +28,7 @@ const HIDDEN_MAX: f64 = 0.01;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// The p99 of lateness is at most 2 % of the model's median latency, and the error of the mean
+    /// The p99 of lateness is at most 2 % of the model's median latency. The error of the mean
     /// latency is at most 1 %.
     Exact,
     /// The p99 of lateness is at most 10 %, and the error of the mean is at most 3 %.

@@ -106,8 +106,8 @@ mod tests {
     #[test]
     fn device_receives_a_command_at_its_arrival_time() {
         // The device serves one command at a time, and the first completes at 100 us. The second
-        // request arrives at 150 us, so its service must start at 150 us and not earlier, although
-        // the host calls `run_to` only at 1 ms.
+        // request arrives at 150 us. Its service must start at 150 us and not earlier, although the
+        // host calls `run_to` only at 1 ms.
         let device = Direct::new(Constant::serial(1, Nanos::from_us(100)));
         let mut e = Engine::new(device);
         let mut out = Vec::new();

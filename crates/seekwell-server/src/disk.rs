@@ -2,8 +2,8 @@
 //! the transport, and cleans up at the end.
 //!
 //! The first thread receives requests. The second thread runs the device model. The third thread
-//! writes the log. The receiving thread has real-time priority 11 and the model's thread 10, so
-//! that an arrival gets its timestamp immediately, even while the model's thread spins. All threads
+//! writes the log. The receiving thread has real-time priority 11, and the model's thread has 10.
+//! So an arrival gets its timestamp immediately, even while the model's thread spins. All threads
 //! are created and joined in this module.
 
 use crate::account::Account;

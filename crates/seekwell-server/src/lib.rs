@@ -10,9 +10,9 @@
 //!   does no I/O.
 //! - [`Disk`]: the FUSE file system and its threads, with their priorities, start and end.
 //! - [`Account`]: how late completions were delivered, and whether the run is reliable.
-//! - [`Served`]: a device without a scheduler, which serves commands in order of arrival up to its
-//!   queue depth, or a device behind a block layer with a scheduler. For the same arrivals the
-//!   scheduler makes the same decisions as in the simulator.
+//! - [`Served`]: a device without a scheduler, or a device behind a block layer with a scheduler.
+//!   Without a scheduler, the device serves commands in order of arrival up to its queue depth. For
+//!   the same arrivals, a scheduler makes the same decisions as in the simulator.
 //!
 //! Each FUSE request contains the number of the thread that issued it, and the scheduler gets the
 //! I/O priority of that thread. Behind a loop device that thread is always a kernel worker,

@@ -1,8 +1,8 @@
 //! Mounts and unmounts the file system by system calls.
 //!
-//! The crate `fuser` (0.18) implements the protocol, but its own mount function is not used. If
-//! somebody else has already unmounted the file system, the session of `fuser` unmounts the path a
-//! second time, and so may unmount another file system.
+//! The crate `fuser` (0.18) implements the protocol, but its own mount function is not used. The
+//! session of `fuser` unmounts the path even if somebody else has already done this. It may then
+//! unmount another file system.
 
 use crate::error::ServeError;
 use crate::fs::DiskFs;

@@ -22,7 +22,8 @@ const MARGIN_MAX: Nanos = Nanos(150_000);
 /// A real-time loop that has not slept for this time sleeps briefly.
 const BREATHE: Nanos = Nanos(200_000_000);
 
-/// How long before a due time a sleep must end, and the measurement that this is based on.
+/// The margin: a sleep must end this long before the due time. Also the measurement from which the
+/// margin was computed.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Margin {
     /// Time spent spinning before each completion, ns.

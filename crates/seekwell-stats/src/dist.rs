@@ -1,10 +1,10 @@
 //! Probability distributions. The functions wrap `statrs` and keep its arguments in the range in
 //! which it is reliable.
 //!
-//! `statrs` 0.19 computes t quantiles for 1 to 5,000 degrees of freedom and p up to 1 - 1e-8 with
-//! an error of at most 1e-8 in the tail probability. Above 20,000 degrees of freedom the normal
-//! distribution is more accurate. For p below 1e-50, the inverse of the incomplete beta function in
-//! `statrs` may not terminate. So p is kept between 1e-12 and 1 - 1e-12.
+//! `statrs` 0.19 computes t quantiles with an error of at most 1e-8 in the tail probability. This
+//! holds for 1 to 5,000 degrees of freedom and p up to 1 - 1e-8. Above 20,000 degrees of freedom
+//! the normal distribution is more accurate. For p below 1e-50, the inverse of the incomplete beta
+//! function in `statrs` may not terminate. So p is kept between 1e-12 and 1 - 1e-12.
 
 use statrs::distribution::{ChiSquared, ContinuousCDF, FisherSnedecor, Normal, StudentsT};
 

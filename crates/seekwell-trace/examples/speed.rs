@@ -1,8 +1,8 @@
-//! Speed and memory of reading traces: `speed FILE...`, or `speed make FORMAT FILE RECORDS` to make
-//! a file for it.
+//! Measures the speed and memory of reading traces: `speed FILE...`. `speed make FORMAT FILE
+//! RECORDS` makes a file for it.
 //!
-//! The null model reads the same file through the same decompressor, and examines its bytes only as
-//! far as needed to count lines or 32-byte records.
+//! The null model reads the same file through the same decompressor. It examines the bytes only to
+//! count lines or records of 32 bytes.
 
 use seekwell_core::{Op, TaskId};
 use seekwell_trace::input::Input;
@@ -26,8 +26,8 @@ fn null_model(path: &Path, text: bool) -> u64 {
     n
 }
 
-/// A stopwatch that measures CPU time if the system reports it (a loaded machine then gives nearly
-/// the figures of an idle one), otherwise elapsed time.
+/// A stopwatch. It measures CPU time if the system reports it, because a loaded machine then gives
+/// nearly the same figures as an idle one. Otherwise it measures elapsed time.
 struct Watch(Instant, Option<u64>);
 
 impl Watch {
@@ -40,7 +40,7 @@ impl Watch {
     }
     fn seconds(&self) -> f64 {
         let cpu = self.1.zip(Watch::cpu_ns()).map(|(from, to)| to - from);
-        // The system counts in ticks: below a few of them, elapsed time is more precise.
+        // The system counts CPU time in ticks. For a few ticks, the elapsed time is more precise.
         match cpu.filter(|&ns| ns > 50_000_000) {
             Some(ns) => ns as f64 / 1e9,
             None => self.0.elapsed().as_secs_f64().max(1e-9),
@@ -48,7 +48,7 @@ impl Watch {
     }
 }
 
-/// Peak resident memory in KiB, if the system reports it.
+/// Returns the peak resident memory in KiB, if the system reports it.
 fn peak_kib() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|l| l.starts_with("VmHWM:"))?;
@@ -98,7 +98,8 @@ fn measure(path: &Path) -> Result<(), seekwell_trace::TraceError> {
     Ok(())
 }
 
-/// Random reads and writes of four processes, with eight in flight.
+/// Writes a trace of random reads and writes by four processes. About eight requests are in flight
+/// at a time.
 fn make(format: &str, path: &str, n: u64) -> Result<(), seekwell_trace::TraceError> {
     let mut w = create(path, find_format(format)?, &WriteOptions::default())?;
     let mut x = 1u64;

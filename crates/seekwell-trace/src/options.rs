@@ -56,8 +56,9 @@ pub struct Limits {
     pub reorder_max: usize,
     /// Maximum trace time between a record and its completion, in ns.
     pub pending_ns: u64,
-    /// Maximum number of different names in a trace. These are the file names in a fio iolog, the
-    /// process names in a block trace, or the volume names in a trace of many volumes.
+    /// Maximum number of different names in a trace. In a fio iolog, these are the names of files.
+    /// In a block trace, they are the names of processes. In a trace of many volumes, they are the
+    /// names of the volumes.
     pub names_max: usize,
     /// Maximum number of bytes of a stream that are stored in a temporary file.
     pub spool_bytes_max: u64,

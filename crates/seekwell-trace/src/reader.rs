@@ -365,8 +365,8 @@ impl Reader {
         Ok(Some(r))
     }
 
-    /// Returns an error at the end of the trace if the user selected a device, a volume or
-    /// processes, and not one record of the trace matches the selection.
+    /// Returns an error at the end of the trace if no record matches the device, the volume or the
+    /// processes that the user selected.
     fn none_such(&self) -> Option<TraceError> {
         if self.records > 0 {
             return None;

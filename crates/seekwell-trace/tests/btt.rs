@@ -25,7 +25,7 @@ fn surveyed(path: &Path) -> Survey {
     survey(&mut reader, &options, None, |_| true).expect("it is read")
 }
 
-/// The output of btt for a trace; `None` if btt is not installed.
+/// Runs btt on a trace, and returns its output. Returns `None` if btt is not installed.
 fn btt(path: &Path) -> Option<String> {
     // btt writes files into its working directory.
     let out = Command::new("btt")
@@ -37,7 +37,7 @@ fn btt(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&out.stdout).into_owned())
 }
 
-/// The words of the line that begins with `begins`, below `heading`.
+/// Returns the words of the line that begins with `begins`, below `heading`.
 fn line<'a>(text: &'a str, heading: &str, begins: &str) -> Option<Vec<&'a str>> {
     let below = text.split_once(heading)?.1;
     let own = below.split("\n====").next()?;
@@ -60,7 +60,7 @@ fn assert_equal_to_btt(s: &Survey, text: &str) -> usize {
         };
         let of = |ns: f64| format!("{:.9}", ns / 1e9);
         let p = &own.spread;
-        // btt reports at least one nanosecond.
+        // btt reports no duration below one nanosecond.
         let ours = [
             of(p.min_ns.max(1) as f64),
             of(p.max_ns as f64),
@@ -75,7 +75,7 @@ fn assert_equal_to_btt(s: &Survey, text: &str) -> usize {
     }
     let m = &s.merges;
     let theirs = line(text, " Device Merge Information ", "(  ").expect("merges");
-    // "( 8, 16) | #Q #D Ratio | min avg max Total"
+    // The columns are "( 8, 16) | #Q #D Ratio | min avg max Total".
     let behind: Vec<&str> = theirs.iter().rev().take(8).rev().copied().collect();
     let mean = m.issued_sectors / m.issued;
     let ours =
@@ -116,9 +116,9 @@ struct Request {
     write: bool,
 }
 
-/// A block layer with a few rules, driven at random: plugged and late merges at both ends, requests
-/// of two directions, a driver that takes up to four requests at a time and completes them in any
-/// order.
+/// Simulates a block layer with a few rules and random input. Bios merge at both ends, while
+/// plugged or later. Requests have two directions. The driver takes up to four requests at a time
+/// and completes them in any order.
 fn events(seed: u64, n: usize) -> Vec<Event> {
     let mut rng = seekwell_core::rng::stream(seed, "btt");
     let (mut out, mut t_ns) = (Vec::new(), 0);
@@ -143,7 +143,8 @@ fn events(seed: u64, n: usize) -> Vec<Event> {
         let sectors = 8 << rng.random_range(0..3);
         let place = &mut at[usize::from(write)];
         if rng.random_range(0..4) == 0 {
-            // Use each place only once, in ascending order, so that no two requests meet.
+            // Each position is used only once, and in ascending order, so that no two requests
+            // touch.
             *place += rng.random_range(1..1 << 14) * 64;
         }
         let sector = *place;
@@ -183,7 +184,7 @@ fn events(seed: u64, n: usize) -> Vec<Event> {
                 sectors,
                 write,
             };
-            // Merged while plugged, before insertion.
+            // This bio merges while it is plugged, before the insertion.
             if rng.random_range(0..3) == 0 {
                 let place = &mut at[usize::from(write)];
                 let (sector, sectors) = (*place, 8);
@@ -296,7 +297,8 @@ fn survey_figures_equal_those_of_btt() {
     assert!(figures > 200, "{figures}");
 }
 
-/// A trace of a real kernel: jbd2, merges, flushes, writes of several sizes on a loop device.
+/// The trace comes from a real kernel. It has jbd2, merges, flushes, and writes of several sizes on
+/// a loop device.
 #[test]
 fn survey_figures_of_a_real_kernel_trace_equal_those_of_btt() {
     let text = include_bytes!("data/ftrace-6.18.txt");
@@ -312,8 +314,8 @@ fn survey_figures_of_a_real_kernel_trace_equal_those_of_btt() {
     }
     reader.take_events(&mut all);
     let base = reader.base_ns().expect("a record");
-    // btt skips flushes, and loses a split bio, which goes to the driver in parts, none of which
-    // covers it completely.
+    // btt skips flushes. It also loses a split bio, because the bio goes to the driver in parts,
+    // and no part covers it completely.
     let as_event = |e: &seekwell_trace::blk::BlkEvent| Event {
         task: Some(TaskId(e.task)),
         op: e.op,

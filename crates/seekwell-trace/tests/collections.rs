@@ -1,4 +1,4 @@
-//! The public collections: published lines, read exactly; and the handling of several volumes.
+//! Reads published lines of the public collections exactly. Also tests traces with several volumes.
 
 use crate::common::{Folder, error_of, read, reader};
 use seekwell_core::Op;
@@ -53,7 +53,7 @@ fn systor_times_are_seconds_with_a_fraction() {
         told.contains("1 lines without an operation") && told.contains("line 3"),
         "{told}"
     );
-    // A part without its header can be read if the format is named.
+    // A part of a file that lacks the header can be read if the user gives the format.
     let whole = sample("systor");
     let from = whole.iter().position(|&c| c == b'\n').unwrap() + 1;
     let named = reader(
@@ -178,7 +178,7 @@ fn several_volumes_are_rejected_until_one_is_selected() {
                 .count(),
             1
         );
-        // Without a choice all volumes are read, with a warning.
+        // If the user selects no volume, all volumes are read, with a warning.
         let mut all = intake.open(None, &ReadOptions::default()).unwrap();
         assert_eq!(all.by_ref().flatten().count(), 4);
         assert!(all.warnings().iter().any(|w| w.contains("treated as one")));
@@ -190,7 +190,8 @@ fn several_volumes_are_rejected_until_one_is_selected() {
         .unwrap();
 }
 
-/// Disks of several hosts in one file: numbers in order of appearance, and names.
+/// One file contains disks of several hosts. The disks get numbers in the order in which they
+/// appear, and names.
 #[test]
 fn disks_are_named_by_host_and_number() {
     let text = "100,usr,0,Read,0,512,9\n200,src1,2,Write,512,512,9\n300,usr,0,Read,512,512,9\n";
@@ -259,7 +260,8 @@ fn window_and_process_filters_select_records() {
         .map(|r| r.unwrap())
         .map(|r| (r.t_ns, r.complete_ns))
         .collect();
-    // Records 10, 13, 16 and 19 are those of process 1 in the window; times count from its start.
+    // In the window, the records of process 1 are 10, 13, 16 and 19. Their times count from its
+    // start.
     let want = [0, 3_000_000, 6_000_000, 9_000_000].map(|t| (t, Some(t + 500)));
     assert_eq!(got, want);
 }

@@ -1,4 +1,4 @@
-//! CSV in every spelling, the losses of conversions, and several traces as one.
+//! Tests all forms of CSV, the losses of conversions, and the merging of several traces.
 
 use crate::common::{error_of, read, reader, written};
 use proptest::prelude::*;
@@ -27,7 +27,7 @@ fn every_csv_dialect_gives_the_same_records() {
     ] {
         assert_eq!(read(text.as_bytes()), want, "{text}");
     }
-    // The list of `explain`, with and without its header; ids are for users.
+    // The request list of `explain` can have a header or not. The ids are for users only.
     let with_pids = want.map(|r| Record {
         task: Some(TaskId(7)),
         ..r
@@ -127,7 +127,7 @@ fn invalid_headers_are_rejected_with_a_suggestion() {
         let e = error_of(text.as_bytes(), csv, &ReadOptions::default());
         assert!(e.to_string().contains(says), "{e}");
     }
-    // No fraction of a sector, no sign, no exponent.
+    // Fractions of a sector, signs and exponents are rejected.
     for row in ["1e3,R,0,8", "-1,R,0,8", "0,R,0.5,8", "0,R,0,8,9", "0,,0,8"] {
         let text = format!("t_us,op,sector,n\n0,R,0,8\n{row}\n");
         let e = error_of(text.as_bytes(), None, &ReadOptions::default());
@@ -187,7 +187,7 @@ fn records() -> impl Strategy<Value = Vec<Record>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// A format keeps what it declares, and other losses are reported.
+    /// A format keeps the parts that it declares, and the other parts are reported as lost.
     #[test]
     fn reported_losses_are_the_actual_ones(records in records()) {
         for f in formats().iter().filter(|f| f.create.is_some()) {
@@ -198,7 +198,8 @@ proptest! {
                 losses.see(r);
                 let mut kept = f.keeps.kept(r);
                 if f.name == "fio-iolog-v2" {
-                    // Waits below 100 us accumulate, so the error stays below that.
+                    // Waits below 100 us are accumulated, so the error of a time stays below this
+                    // value.
                     prop_assert!(b.t_ns.abs_diff(r.t_ns) < 101_000);
                     kept.t_ns = b.t_ns;
                 }

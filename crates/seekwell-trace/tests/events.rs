@@ -1,12 +1,12 @@
-//! Block traces of real kernels: merges, splits, partial completions, flush sequences, requeues,
-//! and traces without queue events.
+//! Tests block traces of real kernels: merges, splits, partial completions, flush sequences and
+//! requeues. Also writes and reads Seekwell's own event stream.
 
 use crate::common::{read, reader};
 use seekwell_core::{Flags, Op};
 use seekwell_trace::join::{NOTE_ISSUE_STREAM, NOTE_LATE_QUEUE, NOTE_ORPHAN, NOTE_UNFINISHED};
 use seekwell_trace::{Limits, ReadOptions, Record, Stream};
 
-/// Lines of `us ACTION RWBS rest` as blkparse text of one device.
+/// Converts lines of the form `us ACTION RWBS rest` to the blkparse text of one device.
 pub fn text(lines: &str) -> Vec<u8> {
     let mut out = String::new();
     for (i, line) in lines
@@ -53,7 +53,8 @@ fn merged_bios_complete_with_their_request() {
     for r in &got {
         assert_eq!(times(r), [Some(8), Some(9), Some(20)]);
     }
-    // Merged on the plug list, so all entered with the request. A later one entered by merging.
+    // These bios merged on the plug list, so all of them entered the scheduler with the request. A
+    // bio that merges later enters at its merge.
     assert!(got.iter().all(|r| r.insert_ns == Some(8_000)));
     let late = read(&text(
         "0 Q R 100 + 8 [fio]
@@ -135,7 +136,7 @@ fn internal_flush_does_not_complete_the_submitted_flush() {
     let all = Flags::PREFLUSH | Flags::FUA | Flags::SYNC | Flags::META;
     assert_eq!((got[1].op, got[1].flags), (Op::Write, all));
     assert_eq!(got[1].complete_ns, Some(40_000));
-    // An old kernel has only FN, which is used instead.
+    // An old kernel reports only FN, so this event is used instead.
     let old = read(&text("0 Q FWS [jbd2]\n 10 C FN 0 [0]"));
     assert_eq!(old[0].complete_ns, Some(10_000));
 }
@@ -176,14 +177,14 @@ fn number_of_pending_requests_is_bounded_and_excess_counted() {
     };
     let mut r = reader(&text(&lines), None, &options).unwrap();
     let got: Vec<_> = r.by_ref().flatten().collect();
-    // The first was returned without its completion; the last has it.
+    // The first record was returned without its completion. The last record has its completion.
     assert_eq!(
         (got[0].complete_ns, got[99].complete_ns),
         (None, Some(201_000))
     );
     assert_eq!(r.counted(NOTE_ORPHAN), 2);
     assert_eq!(r.counted(NOTE_UNFINISHED), 9);
-    // A minute of trace time also exceeds the limit.
+    // The limit is also exceeded after a minute of trace time.
     let late = text("0 Q R 0 + 8 [a]\n70000000 Q R 8 + 8 [a]\n70000001 C R 0 + 8 [0]");
     assert_eq!(read(&late)[0].complete_ns, None);
 }
@@ -205,7 +206,8 @@ fn trace_text_of_a_real_kernel_is_read() {
     let mut r = reader(text, None, &ReadOptions::default()).expect("detected");
     assert_eq!(r.format().name, "ftrace");
     let got: Vec<Record> = r.by_ref().collect::<Result<_, _>>().expect("read");
-    // Data, six journal blocks, the commit, and two reads, all complete.
+    // The trace has the data, six journal blocks, the commit block and two reads. All of them are
+    // complete.
     let of = |op, f: Flags| {
         got.iter()
             .filter(|r| r.op == op && r.flags.contains(f))
@@ -224,7 +226,7 @@ fn trace_text_of_a_real_kernel_is_read() {
         r.tasks().and_then(|t| t.get(&8735)).map(String::as_str),
         Some("jbd2/loop0-8")
     );
-    // The journal's six bios were one request of 48 sectors.
+    // The six bios of the journal formed one request of 48 sectors.
     let issue = ReadOptions {
         stream: Stream::Issue,
         ..ReadOptions::default()
@@ -258,7 +260,7 @@ fn trace_without_queue_events_is_read_by_issue_events() {
         ]
     );
     assert_eq!(r.warnings(), [NOTE_ISSUE_STREAM]);
-    // No warning if it was requested.
+    // There is no warning if the user requests issue events.
     let issue = ReadOptions {
         stream: Stream::Issue,
         ..ReadOptions::default()
@@ -268,7 +270,8 @@ fn trace_without_queue_events_is_read_by_issue_events() {
     assert_eq!((same, r.warnings()), (got, Vec::new()));
 }
 
-/// A trace that begins under load has issue events first; its queue events still begin the records.
+/// A trace that begins under load has issue events first. Its queue events begin the records
+/// nevertheless.
 #[test]
 fn single_queue_event_selects_the_queue_stream() {
     let lines = "0 D R 900 + 8 [a]\n 5 C R 900 + 8 [0]\n 7 Q R 100 + 8 [a]\n 8 D R 100 + 8 [a]\n 9 C R 100 + 8 [0]";
@@ -282,7 +285,7 @@ fn single_queue_event_selects_the_queue_stream() {
     assert_eq!((r.counted(NOTE_ORPHAN), r.counted(NOTE_LATE_QUEUE)), (1, 0));
 }
 
-/// After 65,536 events without one, it is too late for a queue event to begin a record.
+/// After 65,536 events without a queue event, a later queue event cannot begin a record.
 #[test]
 fn late_queue_event_is_counted() {
     let mut lines: String = (0..(1 << 16))
@@ -295,7 +298,8 @@ fn late_queue_event_is_counted() {
     assert!(r.warnings().contains(&NOTE_ISSUE_STREAM.to_owned()));
 }
 
-/// Devices are counted by the events that begin records, including devices that were not requested.
+/// Devices are counted by the events that begin records. Devices that the user did not select are
+/// counted too.
 #[test]
 fn devices_of_a_trace_without_queue_events_are_counted() {
     let two = String::from_utf8(ISSUE_ONLY.to_vec()).expect("text");

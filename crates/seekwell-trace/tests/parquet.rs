@@ -5,9 +5,9 @@ use seekwell_core::Op;
 use seekwell_trace::{ErrorKind, ReadOptions};
 
 const PLAIN: &[u8] = include_bytes!("data/parquet/none.parquet");
-/// The default of pandas, DuckDB and Spark.
+/// Snappy is the default of pandas, DuckDB and Spark.
 const SNAPPY: &[u8] = include_bytes!("data/parquet/snappy.parquet");
-/// With data pages of version 2.
+/// This file has data pages of version 2.
 const GZIP: &[u8] = include_bytes!("data/parquet/gzip.parquet");
 const LZ4: &[u8] = include_bytes!("data/parquet/lz4.parquet");
 const BROTLI: &[u8] = include_bytes!("data/parquet/brotli.parquet");
@@ -15,7 +15,8 @@ const BROTLI: &[u8] = include_bytes!("data/parquet/brotli.parquet");
 #[test]
 fn columns_are_read_with_any_supported_compression() {
     let plain = read(PLAIN);
-    // A request every 125.5 us, every third a write, from sector 4096 on.
+    // There is a request every 125.5 us. Every third request is a write. The addresses begin at
+    // sector 4096.
     assert_eq!(plain.len(), 64);
     for (i, r) in (0..).zip(&plain) {
         let op = if i % 3 == 0 { Op::Write } else { Op::Read };
@@ -45,8 +46,8 @@ fn unsupported_compression_is_rejected_with_a_remedy() {
 
 #[test]
 fn negative_column_size_is_rejected() {
-    // Found by a fuzzer: the size of the first column's bytes, which the table of contents stores
-    // as a number whose last bit is its sign.
+    // A fuzzer found this case. The table of contents stores the size of the first column as a
+    // number whose last bit is the sign.
     let contents = u32::from_le_bytes(SNAPPY[SNAPPY.len() - 8..][..4].try_into().unwrap()) as usize;
     let table = SNAPPY.len() - 8 - contents;
     let mut refused = 0;

@@ -1,4 +1,4 @@
-//! Replay modes, and the closed loop's dependencies.
+//! Tests the replay modes, and the dependencies that the closed loop finds.
 
 use crate::common::{read, reader, written};
 use seekwell_core::{Op, TaskId};
@@ -57,7 +57,7 @@ fn closed_loop_requires_pids_and_completions() {
             (false, true) => "completions",
             (false, false) => "",
         };
-        // The formats for which the answer matters most, by name.
+        // For the formats that matter most, the expected answer is listed by name.
         match f.name {
             "vscsi" | "msr" | "systor" => assert_eq!(lacks, "pids"),
             "fio-iolog-v2" | "fio-iolog-v3" | "alibaba" | "tencent" => {
@@ -76,7 +76,7 @@ fn closed_loop_requires_pids_and_completions() {
         ReplayMode::AsTimed.check(f, "trace").unwrap();
         ReplayMode::FixedDepth(n(1)).check(f, "trace").unwrap();
     }
-    // A format that could have them, but a trace that does not.
+    // The format could contain these data, but the trace does not.
     let bare: Vec<_> = (0..10)
         .map(|i| Record::new(i, Op::Read, i * 8, 8))
         .collect();
@@ -118,15 +118,15 @@ fn facts(records: &[Record]) -> Vec<(Option<u64>, u64, u64)> {
 fn process_waits_for_its_last_seen_completion() {
     let got = facts(&[
         record(0, 1, 100),
-        // Before any completion: at its own time.
+        // This record comes before any completion, so it keeps its own time.
         record(50, 1, 300),
-        // After record 0, which completed at 100.
+        // It follows record 0, which completed at 100.
         record(130, 1, 200),
         // The completions of another process do not matter.
         record(140, 2, 250),
-        // After record 2, which overtook record 1.
+        // It follows record 2, which overtook record 1.
         record(260, 1, 400),
-        // A completion at exactly this time counts as seen.
+        // A completion at exactly this time counts as completed.
         record(300, 1, 310),
         record(1000, 2, 1100),
         record(1000, 1, 1200),
@@ -189,7 +189,7 @@ fn closed_loop_on_the_same_device_reproduces_the_recorded_times() {
         assert_eq!(at, s.record.t_ns);
         done.push(at + s.record.latency_ns().unwrap());
     }
-    // The result is the same through a file.
+    // The result is the same if the trace is written to a file.
     let bytes = written(find_format("csv").unwrap(), &records);
     assert_eq!(steps(&read(&bytes)).len(), records.len());
     let first = records[0].t_ns;
@@ -207,7 +207,8 @@ fn closed_loop_on_the_same_device_reproduces_the_recorded_times() {
     }
 }
 
-/// More processes than are remembered: late ones count as new, and nothing else changes.
+/// There are more processes than are remembered. A process that returns late counts as new, and
+/// nothing else changes.
 #[test]
 fn number_of_remembered_processes_is_bounded() {
     let all = (0..200_000u64).map(|i| Ok(record(i * 10, (i % 150_000) as u32, i * 10 + 5)));

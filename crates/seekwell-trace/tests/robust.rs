@@ -1,4 +1,4 @@
-//! Any file gives records or one clear message, in bounded memory.
+//! Any file must give records or one clear message, in bounded memory.
 
 use crate::common::{error_of, gzip, read, reader, written, zstd};
 use seekwell_core::{Flags, Op, TaskId};
@@ -73,7 +73,8 @@ fn unsupported_compressors_are_named() {
     assert!(e.to_string().contains("xz -d"), "{e}");
 }
 
-/// Cut at every byte: whole records are read, then the cut is an error, or a warning if allowed.
+/// A trace is truncated at every byte. All whole records are read. The truncation is an error, or a
+/// warning if the options allow it.
 #[test]
 fn trace_cut_at_any_byte_gives_whole_records_then_an_error() {
     let records = some_records(3);
@@ -144,13 +145,13 @@ fn damaged_compressed_file_is_reported() {
         let n = packed.len();
         packed[n / 2..n / 2 + 8].copy_from_slice(b"xxxxxxxx");
         let e = error_of(&packed, None, &default());
-        // Without a checksum (the default of zstd) the damage shows in the output.
+        // Without a checksum, which is the default of zstd, only the output shows the damage.
         use ErrorKind::{Broken, Io, Range, Truncated};
         assert!(matches!(e.kind(), Io | Broken | Truncated | Range), "{e:?}");
     }
 }
 
-/// 300 MiB of one repeated vscsi record, compressed to a few KiB.
+/// The file contains 300 MiB of one repeated vscsi record, compressed to a few KiB.
 #[test]
 fn decompression_bomb_is_rejected() {
     let one = written(find_format("vscsi").unwrap(), &some_records(1));
@@ -189,7 +190,7 @@ fn decompression_bomb_is_rejected() {
     assert!(e.to_string().contains("3145728 records"), "{e}");
 }
 
-/// A number of bytes of one repeated record.
+/// Reads one record again and again, up to a number of bytes.
 struct Repeat {
     block: Vec<u8>,
     at: usize,
@@ -215,7 +216,7 @@ fn endless_line_is_rejected() {
         (ErrorKind::Limit, Place::Line(2)),
         "{e}"
     );
-    // The longest allowed line is read, with and without a line end.
+    // The longest line that is allowed can be read, with and without a line end.
     let name = "n".repeat((64 << 10) - head.len() + 2);
     let line = String::from_utf8_lossy(head).replace("[a]\n", &format!("[{name}]"));
     assert_eq!(line.len(), 64 << 10);
@@ -400,7 +401,7 @@ fn several_iolog_files_are_placed_one_after_another() {
         let path = folder.file("two.iolog", &packed);
         let mut r = open(&path, None, &default()).unwrap();
         let got: Vec<_> = r.by_ref().map(Result::unwrap).collect();
-        // /a ends at 1,052,672 bytes, which take two MiB; /b begins after them.
+        // The file /a ends at 1,052,672 bytes, so it takes two MiB. The file /b begins after them.
         let at: Vec<_> = got
             .iter()
             .map(|r| (r.t_ns, r.sector.0, r.sectors.0))
@@ -506,7 +507,7 @@ fn writers_reject_values_that_the_format_cannot_express() {
             "{e}"
         );
     }
-    // fio's lengths also have 32 bits, but a range may be written in pieces.
+    // fio also stores lengths in 32 bits, but a range may be written in pieces.
     let pieces = read(&written(find_format("fio-iolog-v3").unwrap(), &[huge]));
     assert_eq!(
         pieces.iter().map(|r| u64::from(r.sectors.0)).sum::<u64>(),
@@ -523,7 +524,7 @@ fn writers_reject_values_that_the_format_cannot_express() {
     assert_eq!(e.unwrap().kind(), ErrorKind::Io);
 }
 
-/// A reader that fails reports it once, after the records before the failure.
+/// If a reader fails, the error is reported once, after the records before it.
 #[test]
 fn read_error_is_reported_once_after_the_good_records() {
     struct Fails(Cursor<Vec<u8>>);
@@ -552,7 +553,7 @@ fn read_error_is_reported_once_after_the_good_records() {
     );
 }
 
-/// Headers that claim windows or contents of gigabytes: no memory is allocated for them.
+/// The headers claim windows or contents of gigabytes. No memory may be allocated for them.
 #[test]
 fn compressed_headers_with_huge_sizes_are_rejected() {
     let ten_gb = 10_000_000_000u64.to_le_bytes();

@@ -1,4 +1,5 @@
-//! For every format, the reader returns all written information that the format can express.
+//! For every format, the reader must return all information that was written and that the format
+//! can express.
 
 use crate::common::{Shared, gzip, read, reader, swapped, written, zstd};
 use proptest::prelude::*;
@@ -9,8 +10,8 @@ use seekwell_trace::{
 
 const OPS: [Op; 5] = [Op::Read, Op::Write, Op::Flush, Op::Discard, Op::WriteZeroes];
 
-/// Records in order of time. Extents do not overlap, so that a completion is unambiguous; flushes
-/// take a constant time, so that they complete in order.
+/// Makes records in order of time. Their ranges do not overlap, so that each completion belongs to
+/// one record. Flushes take a constant time, so that they complete in order.
 fn records() -> impl Strategy<Value = Vec<Record>> {
     let one = (
         0u64..3_000_000,
@@ -59,7 +60,7 @@ fn records() -> impl Strategy<Value = Vec<Record>> {
     })
 }
 
-/// The record as blktrace and blkparse can express it.
+/// Returns the record as far as blktrace and blkparse can express it.
 fn as_block_trace(r: &Record, flags: Flags) -> Record {
     let (op, mut kept) = match r.op {
         Op::WriteZeroes => (Op::Write, r.flags & flags),
@@ -87,7 +88,7 @@ fn format(name: &str) -> Format {
     find_format(name).unwrap()
 }
 
-/// Only place and kind, with the time rounded down to `unit`.
+/// Returns a record with position and operation only. Its time is rounded down to `unit_ns`.
 fn bare(r: &Record, op: Op, unit_ns: u64) -> Record {
     Record::new(r.t_ns / unit_ns * unit_ns, op, r.sector.0, r.sectors.0)
 }
@@ -156,7 +157,7 @@ proptest! {
         }
     }
 
-    /// The issue stream has the same requests, in order of issue.
+    /// A trace of issue events has the same requests, in the order of issue.
     #[test]
     fn issue_stream_has_the_same_requests_in_issue_order(records in records()) {
         let options = ReadOptions { stream: Stream::Issue, ..ReadOptions::default() };

@@ -13,8 +13,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// A run that was cancelled or ended early also returns a record. It contains what was measured
 /// until then, and the reason in [`Record::early`].
 ///
-/// All errors in the specification, or the reason why the run failed. A panic, for example in an
-/// external scheduler, is returned as an error.
+/// # Errors
+/// Returns all errors in the specification, or the reason why the run failed. A panic, for example
+/// in an external scheduler, is returned as an error.
 pub fn run(spec: &RunSpec, hooks: Hooks<'_>) -> Result<Record, Error> {
     match spec.substrate {
         Substrate::Sim => guarded(spec, hooks, seekwell_sim::spec::run),

@@ -33,9 +33,10 @@ impl Sequence {
     /// the preceding run, and the record's hash depends on it. The hash therefore differs from that
     /// of the same run on a new drive.
     ///
-    /// The errors of [`crate::run`]. It is also an error if the device differs from the drive, or
-    /// if it is an array or a trace. If a run fails for another reason than its specification, the
-    /// drive cannot be used any more.
+    /// # Errors
+    /// Returns the errors of [`crate::run`]. It is also an error if the device differs from the
+    /// drive, or if the device is an array or the workload is a trace. If a run fails for another
+    /// reason than its specification, the drive cannot be used any more.
     pub fn run(&mut self, spec: &RunSpec, hooks: Hooks<'_>) -> Result<Record, Error> {
         let carrier = &mut self.0;
         guarded(spec, hooks, |spec, hooks| carrier.run(spec, hooks))

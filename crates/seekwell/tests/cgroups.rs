@@ -1,5 +1,5 @@
-//! Cgroups of a machine in the notation of the command line and experiment files: the settings must
-//! reach the intended tasks.
+//! Tests cgroups of a machine in the notation of the command line and of experiment files. The
+//! settings must reach the intended tasks.
 
 use seekwell::{Hooks, Record, RunSpec, checked, run, spec, words};
 
@@ -9,7 +9,7 @@ const DEVICE: &str = "constant:depth=32,service_us=100,servers=parallel";
 
 fn asked(scheduler: &str, machine: &str) -> RunSpec {
     let file = format!("{}/two-readers.fio", env!("CARGO_TARGET_TMPDIR"));
-    // The first test writes it; all tests write the same content.
+    // The test that runs first writes the file. All tests write the same content.
     if std::fs::read_to_string(&file).ok().as_deref() != Some(JOB) {
         let own = format!("{file}.{:?}", std::thread::current().id());
         std::fs::write(&own, JOB).expect("scratch");

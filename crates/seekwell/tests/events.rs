@@ -1,5 +1,5 @@
-//! The documentation of the event stream must match the types, and streams of real runs must match
-//! it.
+//! The documentation of the event stream must match the types. The streams of real runs must match
+//! the documentation.
 
 use seekwell::event::wire::{Cell, End, EventLine, Header, Line, To};
 use seekwell::event::{Asleep, Held, Waiting};
@@ -14,7 +14,7 @@ fn page() -> String {
     std::fs::read_to_string(format!("{root}/../../docs/events.md")).expect("the page")
 }
 
-/// First cells of the table under a heading.
+/// Returns the first cells of the table under a heading.
 fn rows(page: &str, heading: &str) -> BTreeSet<String> {
     let begin = format!("\n### {heading}\n");
     let (_, text) = page.split_once(&begin).expect("a heading");
@@ -28,7 +28,7 @@ fn keys(v: &impl serde::Serialize) -> BTreeSet<String> {
     v.as_object().expect("an object").keys().cloned().collect()
 }
 
-/// An event with all fields set.
+/// Returns an event in which all fields are set.
 fn whole() -> EventLine {
     let word = || Some("x".to_owned());
     EventLine {
@@ -157,7 +157,8 @@ fn recorded(spec: &RunSpec, window: Window, most: u64) -> (Vec<Line>, End) {
 
 const ALL: u64 = u64::MAX;
 
-/// A reader's knowledge from snapshot and events: the requests of each member, and their locations.
+/// Contains what a reader knows from a snapshot and events: the requests of each member, and the
+/// location of each request.
 #[derive(Default, Debug, PartialEq, Eq, Clone)]
 struct Inside(BTreeMap<(u16, u32), String>);
 
@@ -186,7 +187,8 @@ impl Inside {
             _ => {}
         }
     }
-    /// Requests in the device, requests inside the scheduler, and all others.
+    /// Returns three sets: the requests in the device, the requests inside the scheduler, and all
+    /// others.
     fn sets(&self) -> [BTreeSet<(u16, u32)>; 3] {
         let mut out: [BTreeSet<_>; 3] = Default::default();
         for (k, state) in &self.0 {
@@ -201,7 +203,8 @@ impl Inside {
     }
 }
 
-/// The contents at the window's start, its events, and the contents at its end.
+/// Returns the requests at the start of the window, the events, and the requests at the end of the
+/// window.
 fn parts(lines: &[Line]) -> (Inside, Vec<&EventLine>, Inside) {
     let snapshots = |l: &'_ Line| matches!(l, Line::Snapshot(_));
     let from = lines.iter().position(snapshots).expect("a snapshot");
@@ -222,7 +225,8 @@ fn parts(lines: &[Line]) -> (Inside, Vec<&EventLine>, Inside) {
     (begin, events.collect(), end)
 }
 
-/// Every scheduler in all versions on a disk, and arrays, guests and flash.
+/// Returns every scheduler in all versions on a disk, and devices that are arrays, guests and
+/// flash.
 fn everywhere() -> Vec<(String, &'static str)> {
     let mut all = Vec::new();
     for s in seekwell_sched::registry() {
@@ -243,7 +247,8 @@ fn everywhere() -> Vec<(String, &'static str)> {
     all
 }
 
-/// Snapshot and events determine the contents at the window's end, under every scheduler.
+/// Under every scheduler, the snapshot at the start and the events must give the requests at the
+/// end of the window.
 #[test]
 fn events_applied_to_a_snapshot_give_the_next_snapshot() {
     let window = Window {
@@ -269,8 +274,8 @@ fn events_applied_to_a_snapshot_give_the_next_snapshot() {
     assert!(seen > 100 && kinds.len() >= 3, "{seen} {kinds:?}");
 }
 
-/// Streams are balanced: commands end, flushes complete, timers expire or are cancelled, and
-/// members are known.
+/// In every stream, commands end, flushes complete, timers expire or are cancelled, and all members
+/// are known.
 #[test]
 fn every_started_event_has_its_end() {
     let mut issued = 0;
@@ -305,7 +310,7 @@ fn every_started_event_has_its_end() {
                     assert!(before.is_none(), "{name}: issued twice");
                 }
                 "C" | "p" | "R" => {
-                    // A flush without work was never sent to the device.
+                    // A flush that had nothing to do was never sent to the device.
                     let had = key.and_then(|k| device_has.remove(&k)).is_some();
                     flushed += u32::from(flush && had);
                 }
@@ -335,7 +340,7 @@ fn every_started_event_has_its_end() {
     assert!(issued > 200, "{issued} flushes");
 }
 
-/// Events of array members, heads, dies and parts name the object they concern.
+/// Events of array members, heads, dies and parts must name the object that they concern.
 #[test]
 fn device_and_member_events_name_their_object() {
     let letters = |device: &str, scheduler: &str| {
@@ -364,14 +369,14 @@ fn device_and_member_events_name_their_object() {
     for (q, a) in [(0, "D"), (0, "A"), (1, "Q"), (1, "h")] {
         assert!(has(&guest, q, a), "{q} {a}: {guest:?}");
     }
-    // Write-through: nothing stays in its cache.
+    // The cache of this controller is write-through, so no data stay in it.
     let controller = letters("controller:hwraid5-5-wt", "deadline");
     for (q, a) in [(0, "D"), (1, "D"), (3, "C"), (1, "h")] {
         assert!(has(&controller, q, a), "{q} {a}: {controller:?}");
     }
 }
 
-/// Reasons and timers name the task they concern.
+/// Reasons and timers must name the task that they concern.
 #[test]
 fn idle_wait_names_its_task() {
     let spec = spec("streams:size=8m,seconds=1s", "hdd:hitachi-7k200", "cfq");
@@ -397,7 +402,8 @@ fn idle_wait_names_its_task() {
     assert!(armed.until > Some(armed.t));
 }
 
-/// The limit is applied and reported, and listening does not change a run's figures.
+/// The limit of events is applied and reported. Listening to events does not change the figures of
+/// a run.
 #[test]
 fn dropped_events_are_counted_and_listening_changes_nothing() {
     let spec = spec("fs-mark:files=6", "hdd:hitachi-7k200", "bfq");

@@ -7,7 +7,7 @@ use seekwell::{
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A private directory, removed when dropped.
+/// A private directory. Dropping it removes the directory.
 struct Place(PathBuf);
 
 impl Place {
@@ -58,7 +58,7 @@ fn host_run_records_its_specification() {
     let metric = record.metric.as_ref().expect("a metric");
     assert_eq!((metric.unit.as_str(), metric.n), ("files/s", 5));
     assert!(metric.value > 0.0);
-    // The record states the scheduler found and the default parameters.
+    // The record contains the scheduler that was found, and the default parameters.
     let whole = record.spec.clone().expect("a specification");
     assert_eq!(record.spec_hash, whole.hash());
     assert_eq!(whole.scheduler.name, record.scheduler.name);

@@ -1,4 +1,4 @@
-//! Runs through the library: in parallel, failing, cancelled.
+//! Executes runs through the library: parallel, failing and cancelled runs.
 
 use seekwell::sdk::core::{Era, RqId};
 use seekwell::sdk::sched::{self, Cx, Insert, Layer, Scheduler, SchedulerInfo};

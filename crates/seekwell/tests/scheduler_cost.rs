@@ -1,4 +1,4 @@
-//! A scheduler costs CPU time; one lock for a whole drive makes this cost visible on flash.
+//! A scheduler costs CPU time. If one lock protects a whole drive, this cost is visible on flash.
 
 use seekwell::{Hooks, RunSpec, run, spec, words};
 
@@ -34,15 +34,15 @@ fn scheduler_lock_limits_the_iops_of_a_drive() {
     let of = |scheduler: &str, machine: &str| iops(&asked(4, 64, FAST, scheduler, machine));
     let none = of("none", COUNTS);
     assert!(none > 1.5e6, "{none}");
-    // A thousand instructions take a microsecond. These are the instructions that our schedulers
-    // execute under the lock; for kyber it is the lock of its hardware queue.
+    // A thousand instructions take one microsecond. These are the instructions that our schedulers
+    // execute while they hold their lock. kyber's lock protects one hardware queue.
     for (scheduler, instructions) in [("mq-deadline", 1303.0), ("bfq", 2795.0), ("kyber", 908.0)] {
         let (rate, most) = (of(scheduler, COUNTS), 1e9 / instructions);
         assert!(
             (0.97 * most..=1.005 * most).contains(&rate),
             "{scheduler}: {rate} of {most}"
         );
-        // Without the scheduler's cost, or without any cost, nothing limits the rate.
+        // If the scheduler costs nothing, or if nothing costs CPU time, nothing limits the rate.
         let free = of(scheduler, FREE);
         assert!(free > 1.4e6, "{scheduler}, free: {free}");
         let all_free = of(scheduler, "cores=8,without=cpu");

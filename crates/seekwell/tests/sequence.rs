@@ -1,12 +1,15 @@
-//! One drive for several runs: its memory, and the effect of the order on a comparison.
+//! Tests several runs on one drive: what the drive keeps, and how the order of runs affects a
+//! comparison.
 
 use seekwell::{Between, Cancel, Hooks, Record, RunSpec, Substrate, WorkloadSpec, run_sequence};
 use seekwell_core::Nanos;
 
-/// A flash drive of 2 GiB with the spare share of the 160 GB model: cleaning begins after 150 MB.
+/// A flash drive of 2 GiB with the same fraction of spare space as the model of 160 GB. Cleaning
+/// begins after 150 MB.
 const DRIVE: &str = "ssd:x25m-g2-160,capacity=4194304,state=filled";
 
-/// Random overwrites without the page cache, for ten seconds.
+/// Returns a run that overwrites a file at random positions for ten seconds, without the page
+/// cache.
 fn overwrite(scheduler: &str, seed: u64) -> RunSpec {
     let mut spec = seekwell::spec("fs-mark:files=1", DRIVE, scheduler).expect("good words");
     spec.workload = WorkloadSpec::Fio {
@@ -78,8 +81,9 @@ fn reused_flash_drive_slows_down_and_a_new_one_does_not() {
     assert!(rested[1] >= 0.99 * carried[1], "{rested:?} {carried:?}");
 }
 
-/// noop and deadline behave equally here. Run one after the other, as in most publications, the
-/// drive's ageing looks like an effect of the scheduler. In blocks the ageing affects both.
+/// Here noop and deadline behave in the same way. Most publications make all runs of one scheduler,
+/// then all runs of the next. The ageing of the drive then looks like an effect of the scheduler.
+/// In blocks, the ageing affects both schedulers.
 #[test]
 fn sequential_order_creates_a_false_difference_that_blocks_avoid() {
     let order = |names: &[&str]| -> Vec<f64> {
@@ -91,7 +95,7 @@ fn sequential_order_creates_a_false_difference_that_blocks_avoid() {
         .iter()
         .map(|n| alone(&overwrite(n, 1)).metric.map_or(0.0, |m| m.value))
         .collect();
-    // The first two blocks are a burn-in in both designs.
+    // In both designs, the first two blocks only age the drive.
     let sequential = order(&[a, a, a, b, b, b]);
     let blocks = [a, b, b, a, a, b, b, a];
     let interleaved = order(&blocks);
@@ -134,8 +138,8 @@ fn sequence_is_deterministic_and_records_its_position() {
         .map(|r| r.carried.as_ref().map(|c| c.place))
         .collect();
     assert_eq!(place, [None, Some(1), Some(2)]);
-    // The first run equals a run on a new drive. The third has the same specification but is
-    // another run.
+    // The first run equals a run on a new drive. The third run has the same specification, but its
+    // result may differ.
     let new = alone(&specs[0]);
     assert_eq!(json(&vec![new.clone()]), json(&one[..1].to_vec()));
     assert_ne!(one[2].spec_hash, new.spec_hash);
@@ -177,7 +181,7 @@ fn drives_that_cannot_be_reused_are_rejected() {
     assert!(said[1].contains("the sequence uses ssd:x25m"), "{said:?}");
     assert!(said[3].contains("is an array"), "{said:?}");
     assert!(said[4].contains("not started"), "{said:?}");
-    // A real run uses the machine and its queue as they are.
+    // A real run does not change the machine or its queue.
     for (substrate, field, words) in [
         (Substrate::Host, "scheduler: ", "a real run sets nothing"),
         (Substrate::Serve, "substrate: ", "seekwell serve"),

@@ -1,7 +1,7 @@
 //! The effect of writeback throttling on a verdict, compared with a kernel in virtual time (Linux
-//! 6.12, one run each). A direct random reader (4 KiB at a time) runs next to an endless buffered
-//! random writer, on a disk with one server that takes 8 ms. Reads per second after the first five
-//! seconds:
+//! 6.12, one run each). A direct random reader of 4 KiB blocks runs next to an endless buffered
+//! random writer. The disk serves one request at a time, in 8 ms. The table shows the reads per
+//! second after the first five seconds:
 //!
 //! | | none | mq-deadline | kyber | bfq |
 //! |---|---|---|---|---|
@@ -21,7 +21,7 @@ const DISK: &str = "constant:constant,service_us=8000,depth=32,rotational=1,writ
 
 fn reads_a_second(scheduler: &str) -> f64 {
     let file = format!("{}/reader-and-flood.fio", env!("CARGO_TARGET_TMPDIR"));
-    // The first test writes it; all tests write the same content.
+    // The test that runs first writes the file. All tests write the same content.
     if std::fs::read_to_string(&file).ok().as_deref() != Some(JOB) {
         let own = format!("{file}.{}", scheduler.replace(':', "-"));
         std::fs::write(&own, JOB).expect("scratch");
@@ -30,7 +30,7 @@ fn reads_a_second(scheduler: &str) -> f64 {
     let mut spec = spec(&file, DISK, scheduler).expect("good words");
     let machine = spec.machine.get_or_insert_default();
     machine.memory_bytes = Some(4 << 30);
-    // The limit that a disk had under 6.12, with a scatter list that allows it.
+    // Under 6.12, a disk has this limit if its scatter list allows it.
     spec.queue.max_sectors_kb = Some(1280);
     let record = run(&spec, Hooks::default()).expect("it runs");
     let reads = record.more_metrics.iter().chain(record.metric.as_ref());
@@ -56,12 +56,12 @@ fn throttling_protects_a_reader_from_writes_and_changes_the_verdict() {
         );
         without.push(got);
     }
-    // bfq has no throttling: writing the default changes nothing.
+    // bfq has no throttling, so writing the default changes nothing.
     let bfq = reads_a_second("bfq");
     assert_eq!(bfq, reads_a_second("bfq:wbt_lat_usec=-1"));
     let best = without.iter().copied().fold(0.0, f64::max);
     assert!(bfq < 15.0 && bfq > best, "{bfq} {without:?}");
-    // Throttling that is enabled by hand works under bfq, too.
+    // If the user enables throttling, it works under bfq too.
     let forced = reads_a_second("bfq:wbt_lat_usec=74999");
     assert!(forced > 1.3 * bfq, "{forced} {bfq}");
 }

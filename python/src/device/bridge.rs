@@ -59,7 +59,8 @@ pub struct Bridge {
     /// For a class with `serve`: the outstanding commands, by completion time and order of arrival.
     due: BTreeMap<(Instant, u64), u32>,
     came: u64,
-    /// The value that `next_event` returned. It is valid until something happens.
+    /// The value that `next_event` returned. It is dropped when a command arrives or the device
+    /// advances past it.
     next: Cell<Option<Option<Instant>>>,
     busy_since: Instant,
     stats: DeviceStats,

@@ -30,7 +30,7 @@ pub struct Request {
     /// "read", "write", "flush", "discard" or "write_zeroes".
     #[pyo3(get)]
     op: &'static str,
-    /// Whether the elevator treats it as a write. Only a read is no write.
+    /// Whether the scheduler treats it as a write. Every operation except a read counts as a write.
     #[pyo3(get)]
     is_write: bool,
     /// Whether a task waits for it, by the rule of the queue's kernel.
@@ -107,7 +107,7 @@ pub struct Bio {
     /// "read", "write", "flush", "discard" or "write_zeroes".
     #[pyo3(get)]
     op: &'static str,
-    /// Whether it is a write. Only a read is no write.
+    /// Whether it is a write. Every operation except a read counts as a write.
     #[pyo3(get)]
     is_write: bool,
     /// First sector, in units of 512 bytes.

@@ -346,8 +346,8 @@ fn run(a: &Compare, design: &HostDesign, named: Option<&Path>, quiet: bool) -> R
     let (switched, guard) = match on.may_set() {
         false => (None, None),
         true => {
-            // The guard process inherits that signals are held. In this process, they are caught
-            // afterwards.
+            // The guard process must inherit blocked signals, so signals are blocked while it is
+            // started. Afterwards this process catches them again.
             let held = Held::new().map_err(|e| bad(format!("signals cannot be held: {e}")))?;
             for found in records.restore(&tree, None) {
                 note(quiet, &show::found(&found?));

@@ -28,8 +28,8 @@ fn simulated(w: &WorkloadSpec) -> bool {
     }
 }
 
-/// Returns the same experiment on a modelled disk, without the workloads that cannot be simulated,
-/// and the index of each remaining cell in the real experiment.
+/// Returns the same experiment on a modelled disk, without the workloads that cannot be simulated.
+/// The second value holds, for each remaining cell, its index in the real experiment.
 fn experiment(e: &Experiment, device: &str) -> Result<(Experiment, Vec<usize>), Failure> {
     let mut design = Design {
         name: "beside reality".to_owned(),

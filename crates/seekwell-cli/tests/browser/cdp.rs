@@ -20,7 +20,7 @@ pub struct Browser {
     profile: PathBuf,
 }
 
-/// The path of the browser, under one of its names.
+/// Returns the path of the browser, which has different names on different systems.
 fn find_browser() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let names = ["chromium", "chromium-browser", "google-chrome"];
@@ -149,7 +149,7 @@ impl Browser {
         let wait = format!(
             "new Promise((ok) => {{ let n = 0; const look = () => ({expression}) ? ok(true) : ++n > 3000 ? ok(false) : setTimeout(look, 20); look(); }})"
         );
-        // A page that is being left gives no answer: the call is repeated.
+        // A page that the browser is leaving gives no answer, so the call is repeated.
         for _ in 0..3 {
             let of = json!({"expression": wait, "awaitPromise": true, "returnByValue": true});
             let r = self.call("Runtime.evaluate", &of);
@@ -162,7 +162,7 @@ impl Browser {
         panic!("never true: {expression}; the console said {:?}", self.said);
     }
 
-    /// The value of an expression in the page.
+    /// Returns the value of an expression in the page.
     pub fn value(&mut self, expression: &str) -> Value {
         let of = json!({"expression": expression, "awaitPromise": true, "returnByValue": true});
         let r = self.call("Runtime.evaluate", &of);
@@ -195,7 +195,7 @@ impl Browser {
         }
     }
 
-    /// A picture of the window, as PNG in base64.
+    /// Returns a picture of the window, as PNG in base64.
     pub fn picture(&mut self) -> String {
         let r = self.call("Page.captureScreenshot", &json!({"format": "png"}));
         r["data"].as_str().expect("a picture").to_owned()

@@ -1,7 +1,8 @@
-//! The page in a real browser: no message on the console, no external request, every chart drawn,
-//! every filter and link works, and the keyboard suffices.
+//! Tests the page in a real browser. No message may appear on the console, and the page may request
+//! nothing external. Every chart must be drawn, every filter and link must work, and the keyboard
+//! must be sufficient.
 //!
-//! Without a browser each test prints that and ends; axe checks accessibility if the page's own
+//! Without a browser, each test prints this and ends. axe checks accessibility if the page's own
 //! tools are installed (`npm ci` in crates/seekwell-report/page).
 
 mod cdp;
@@ -27,7 +28,7 @@ fn real_experiment_page_renders_at_every_width_and_in_both_themes() {
     let Some(mut b) = Browser::start("real") else {
         return;
     };
-    // scripts/pictures.sh takes the pictures for the documents from a larger page.
+    // scripts/pictures.sh uses a larger page, to take the pictures for the documents.
     let named = std::env::var_os("SEEKWELL_PAGE").map(PathBuf::from);
     let html = named.unwrap_or_else(|| real_experiment().0.clone());
     for (width, theme) in WIDTHS {
@@ -74,7 +75,7 @@ fn imported_and_single_test_pages_render() {
             .as_u64()
             > Some(3)
     );
-    // One test under one scheduler: no comparison and no winner.
+    // With one test under one scheduler, there is no comparison and no winner.
     let mut one = results(1);
     one.cells.truncate(1);
     one.cells[0].treatments = vec![0];
@@ -125,12 +126,12 @@ fn page_filters_apply_and_reset() {
     );
     b.value("document.querySelector('#only').click()");
     assert_eq!(b.value(rows).as_u64(), Some(all));
-    // A hidden scheduler is hidden everywhere.
+    // A scheduler that the user hides is hidden in all parts of the page.
     let named = "[...document.querySelectorAll('#map-table thead th, #tests-out svg text.name, #overall-out svg text.name')].filter((e) => e.textContent.includes('cfq')).length";
     assert!(b.value(named).as_u64() > Some(1));
     b.value("document.querySelector('#chips button[data-name=\"cfq\"]').click()");
     assert_eq!(b.value(named), 0);
-    // A link shows the same view, and a name with markup is only text.
+    // A link with this selection shows the same view. A name with markup is shown as text.
     b.open(&html, "#base=deadline&hide=cfq", 1280, "light");
     assert_eq!(b.value(named), 0);
     assert_eq!(b.value("document.querySelector('#base').value"), "deadline");
@@ -180,8 +181,8 @@ fn replay_steps_plays_and_links_to_each_moment() {
     b.until(loaded);
     b.value("document.querySelector('#r-stage').focus()");
     b.key("Home");
-    // Requests served before the first decision were dispatched before the excerpt, and are marked
-    // as such.
+    // Requests can be served before the first decision that is shown. They were dispatched before
+    // the excerpt begins, and the page must say so.
     let early = b.value(
         "[...document.querySelectorAll('.lane')].map((l) => [l.querySelector('.lane-count').textContent, \
          l.querySelector('.why').textContent]).filter(([count, why]) => !count.includes('served in 0 ') && \
@@ -209,13 +210,14 @@ fn replay_steps_plays_and_links_to_each_moment() {
         b.value("document.querySelector('#r-play').getAttribute('aria-pressed')"),
         "false"
     );
-    // The link of a moment shows the moment.
+    // A link with a time opens the replay at that time.
     b.open(html, &address, 1280, "light");
     b.value("document.querySelector('#replay').scrollIntoView()");
     b.until(loaded);
     assert_eq!(b.value(clock), at);
     assert_eq!(b.value(why), said);
-    // Another scheduler in the second lane, another scene, a found moment.
+    // Select another scheduler in the second lane, then another scene, then a time that the search
+    // finds.
     let pick = |id: &str, n: usize| {
         format!(
             "(() => {{ const s = document.querySelector('{id}'); s.selectedIndex = {n}; s.dispatchEvent(new Event('change')); return s.value; }})()"
@@ -230,7 +232,7 @@ fn replay_steps_plays_and_links_to_each_moment() {
     b.until(&format!("{loaded} === {scene}"));
     b.value("document.querySelector('#r-moments button').click()");
     assert_no_messages_or_overflow(&mut b, "replay");
-    // A scheduler's picture leads to its replay, and back returns.
+    // A click on a scheduler's picture opens its replay, and the back button returns.
     b.value("document.querySelector('#prints-out').scrollIntoView()");
     b.until("document.querySelectorAll('.print-of').length > 1");
     b.value("document.querySelectorAll('.print-of')[1].click()");
@@ -275,7 +277,7 @@ fn detail_views_are_linked_and_follow_the_selection() {
     b.until(&format!(
         "document.querySelector('.course') && {title}.endsWith('longest')"
     ));
-    // The printed page has all charts, and nothing exceeds the right margin.
+    // When the page is printed, it has all charts, and nothing exceeds the right margin.
     b.call(
         "Page.printToPDF",
         &serde_json::json!({"preferCSSPageSize": true}),
@@ -283,7 +285,7 @@ fn detail_views_are_linked_and_follow_the_selection() {
     assert_no_messages_or_overflow(&mut b, "closer");
 }
 
-/// The numbers on the page equal those of the results, read independently.
+/// The numbers on the page equal those in the results, which this test reads by itself.
 #[test]
 fn page_numbers_equal_the_results() {
     let Some(mut b) = Browser::start("numbers") else {
@@ -314,7 +316,7 @@ fn page_numbers_equal_the_results() {
                 .replace(',', "")
                 .parse()
                 .expect(title);
-            // Times change their unit at a second and a millisecond.
+            // The page may show a time in s, ms or us.
             let near = [1.0, 1e-3, 1e3]
                 .iter()
                 .any(|k| (figure * k / mean - 1.0).abs() < 0.006);

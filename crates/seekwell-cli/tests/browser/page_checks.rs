@@ -17,7 +17,8 @@ pub const LOOK: &str = "(async () => {
   return true;
 })()";
 
-/// No message on the console, no external request, nothing wider than the window.
+/// Checks that there is no message on the console, no external request, and nothing wider than the
+/// window.
 pub fn assert_no_messages_or_overflow(b: &mut Browser, what: &str) {
     assert_eq!(b.said, Vec::<String>::new(), "{what}");
     assert_eq!(b.asked, Vec::<String>::new(), "{what}");
@@ -30,7 +31,7 @@ pub fn assert_no_messages_or_overflow(b: &mut Browser, what: &str) {
     }
 }
 
-/// Every chart is drawn.
+/// Checks that every chart is drawn.
 pub fn assert_charts_drawn(b: &mut Browser, what: &str) {
     let empty = b.value(
         "[...document.querySelectorAll('.chart')].filter((c) => !c.querySelector('svg path, svg rect')).length",
@@ -42,7 +43,7 @@ pub fn assert_charts_drawn(b: &mut Browser, what: &str) {
     assert_eq!(blank, 0, "{what}: every canvas has ink");
 }
 
-/// Serious accessibility problems found by axe; prints a message if axe is not installed.
+/// Returns serious accessibility problems that axe finds. Prints a message if axe is not installed.
 pub fn assert_accessible(b: &mut Browser, what: &str) {
     let axe = concat!(
         env!("CARGO_MANIFEST_DIR"),
@@ -59,7 +60,8 @@ pub fn assert_accessible(b: &mut Browser, what: &str) {
     assert_eq!(found, serde_json::json!([]), "{what}");
 }
 
-/// The time to open the page, by the browser's clock, and that of an empty page.
+/// Returns the time to open the page on the browser's clock, and that of an empty page for
+/// comparison.
 pub fn timing(b: &mut Browser) -> String {
     let clock = "(() => { const n = performance.getEntriesByType('navigation')[0]; return Math.round(n.domComplete || n.loadEventStart); })()";
     let ready = b.value("document.documentElement.dataset.ready");
@@ -73,8 +75,8 @@ pub fn timing(b: &mut Browser) -> String {
     format!("open after {page} ms (script: {ready} ms); a blank page after {blank} ms")
 }
 
-/// Saves pictures of the page's top and of the replay, if SEEKWELL_PICTURES names a directory:
-/// scripts/pictures.sh.
+/// Saves pictures of the page's top and of the replay, if SEEKWELL_PICTURES names a directory.
+/// scripts/pictures.sh sets it.
 pub fn save_pictures(b: &mut Browser, name: &str) {
     let Some(dir) = std::env::var_os("SEEKWELL_PICTURES") else {
         return;

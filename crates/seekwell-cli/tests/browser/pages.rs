@@ -11,19 +11,20 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// Names of the schedulers; one of them would be harmful as markup.
+/// Names of the schedulers. The last name would be harmful if it were not escaped.
 pub const NAMES: [&str; 4] = [
     "noop",
     "deadline",
     "cfq",
     "<img src=x onerror=window.evil=1>",
 ];
-/// Tests of each device without a difference.
+/// Number of tests of each device in which the schedulers do not differ.
 pub const NO_DIFFERENCE: usize = 1;
 const FAILED: usize = 2;
 
-/// Two devices; a test with a winner, one without a difference, one that failed under one
-/// scheduler, and a sweep of four points; `copies` copies of the first three.
+/// Returns results for two devices. They contain four kinds of tests: with a winner, without a
+/// difference, with a scheduler that failed, and a sweep of four points. The first three kinds
+/// occur `copies` times.
 pub fn results(copies: usize) -> Results {
     let metric = |higher| MetricInfo {
         name: if higher { "transactions" } else { "fsync" }.to_owned(),
@@ -127,7 +128,7 @@ pub fn dir(name: &str) -> PathBuf {
     dir
 }
 
-/// The output of the binary, which must succeed.
+/// Runs the binary, which must succeed, and returns its output.
 pub fn seekwell(args: &[&str]) -> String {
     let o = Command::new(env!("CARGO_BIN_EXE_seekwell"))
         .args(args)
@@ -141,13 +142,13 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("a path in plain letters")
 }
 
-/// The page of a folder.
+/// Writes the page of a results folder.
 pub fn page_of(folder: &Path, html: &Path) {
     assert!(folder.join(RESULTS).is_file());
     seekwell(&["report", text(folder), "-q", "-o", text(html)]);
 }
 
-/// The page of some results.
+/// Writes the page of some results, and returns its path.
 pub fn page_from(name: &str, results: &Results) -> PathBuf {
     let dir = dir(name);
     let folder = dir.join("results");
@@ -157,8 +158,8 @@ pub fn page_from(name: &str, results: &Results) -> PathBuf {
     html
 }
 
-/// A real experiment and its folder: short runs on a disk and a drive, with series, percentiles and
-/// a replay. Made once.
+/// Runs a real experiment once, and returns the paths of its page and folder. It has short runs on
+/// a disk and on an SSD, with series, percentiles and a replay.
 pub fn real_experiment() -> &'static (PathBuf, PathBuf) {
     static MADE: OnceLock<(PathBuf, PathBuf)> = OnceLock::new();
     MADE.get_or_init(|| {
@@ -180,7 +181,7 @@ pub fn real_experiment() -> &'static (PathBuf, PathBuf) {
     })
 }
 
-/// An imported publication: means without runs.
+/// Imports a publication, which has means but no single runs.
 pub fn imported_publication() -> PathBuf {
     let dir = dir("published");
     let file = concat!(
@@ -194,7 +195,7 @@ pub fn imported_publication() -> PathBuf {
     html
 }
 
-/// A page of ten tests under five schedulers, twenty runs of an hour each, with noise that
+/// Writes a page of ten tests under five schedulers, with twenty runs of an hour each. Their noise
 /// compresses as badly as that of real runs.
 pub fn hour_long_experiment() -> PathBuf {
     let mut results = results(5);

@@ -58,7 +58,7 @@ fn records() -> Vec<Record> {
         .collect()
 }
 
-/// One input per format, from the project's own writers, and files of the project.
+/// Returns one input per format: traces from the project's own writers, and files of the project.
 pub fn seeds() -> Vec<Seed> {
     let mut all = Vec::new();
     for f in formats() {
@@ -170,7 +170,7 @@ const WORDS: [&[u8]; 22] = [
     b" ",
 ];
 
-/// Changes a few places; often replaces a whole number.
+/// Changes the bytes in a few places. Often replaces a whole number.
 pub fn mutate(bytes: &mut Vec<u8>, d: &mut Dice) {
     for _ in 0..1 + d.below(4) {
         let at = d.below(bytes.len() + 1);

@@ -1,10 +1,10 @@
-//! Mutated inputs and specifications through the built binary. For any input it must end by itself,
-//! within limits of CPU time and memory, with an exit code of its help, and with a message if
-//! something is wrong.
+//! Runs the built binary on mutated inputs and specifications. For any input, it must end by
+//! itself, within limits of CPU time and memory. Its exit code must be one that the help lists. If
+//! something is wrong, it must print a message.
 //!
-//! A few hundred in a usual run. `SEEKWELL_CAMPAIGN=31000,12000` sets the numbers of inputs and
-//! specifications, `SEEKWELL_CAMPAIGN_FROM=N,M` the first ones. Each number determines its input,
-//! so the number alone reproduces a failure.
+//! A usual run has a few hundred inputs. `SEEKWELL_CAMPAIGN=31000,12000` sets the numbers of inputs
+//! and specifications, and `SEEKWELL_CAMPAIGN_FROM=N,M` the first ones. Each number determines its
+//! input, so the number alone reproduces a failure.
 
 mod inputs;
 mod specs;
@@ -14,11 +14,11 @@ use seekwell_core::rng::{Pcg64Mcg, stream};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// Limits of a run: private memory in KiB and CPU time in seconds. The limit covers memory that is
-/// or could be written, so it is stricter than one on resident memory.
+/// Limits of a run: private memory in KiB and CPU time in seconds. The memory limit covers all
+/// private memory that the run may write, so it is stricter than a limit of resident memory.
 const MEMORY_KIB: u32 = 256 << 10;
 const CPU_S: u32 = 20;
-/// Exit codes of the help that a normal end may have.
+/// Exit codes that the help lists and with which a run may end.
 const CODES: [i32; 5] = [0, 1, 2, 3, 4];
 
 /// The random stream of a round, with helper functions.
@@ -28,19 +28,19 @@ impl Dice {
     fn new(what: &str, round: u64) -> Self {
         Dice(stream(round, what))
     }
-    /// Below `n`.
+    /// Returns a random number below `n`.
     pub fn below(&mut self, n: usize) -> usize {
         self.0.random_range(0..n.max(1))
     }
-    /// True with probability 1 in `n`.
+    /// Returns true with probability 1 in `n`.
     pub fn once_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
-    /// One of these items.
+    /// Returns one of these items.
     pub fn of<'a, T: ?Sized>(&mut self, all: &[&'a T]) -> &'a T {
         all[self.below(all.len())]
     }
-    /// A random byte.
+    /// Returns a random byte.
     pub fn byte(&mut self) -> u8 {
         self.0.next_u32() as u8
     }
@@ -59,9 +59,10 @@ pub fn scratch(name: &str) -> String {
     path.display().to_string()
 }
 
-/// Runs the binary with these arguments; what is wrong with its end, if anything.
+/// Runs the binary with these arguments. Returns a description if a signal ended it, if it
+/// panicked, or if its exit code or message is wrong.
 fn failure_of_run(args: &[String]) -> Option<String> {
-    // Several seeds find the same faults as one, and take longer.
+    // Several seeds would take longer and would find no more faults than one seed.
     let several = args
         .first()
         .is_some_and(|a| ["compare", "run", "replay"].contains(&a.as_str()));
@@ -101,7 +102,7 @@ fn failure_of_run(args: &[String]) -> Option<String> {
     None
 }
 
-/// Numbers from an environment variable, or the defaults.
+/// Returns two numbers from an environment variable, or the defaults.
 fn numbers(name: &str, default: [u64; 2]) -> [u64; 2] {
     let Ok(text) = std::env::var(name) else {
         return default;
@@ -116,7 +117,7 @@ fn numbers(name: &str, default: [u64; 2]) -> [u64; 2] {
     }
 }
 
-/// Makes and runs rounds; reports all failures together.
+/// Makes and runs all rounds, and reports their failures together.
 fn rounds(kind: usize, what: &str, make: impl Fn(&mut Dice, u64) -> Vec<String>) {
     let n = numbers("SEEKWELL_CAMPAIGN", [200, 100])[kind];
     let from = numbers("SEEKWELL_CAMPAIGN_FROM", [0, 0])[kind];

@@ -1,4 +1,4 @@
-//! Specifications: devices, schedulers, workloads, machines and modes with extreme values and with
+//! Makes specifications: devices, schedulers, workloads, machines and modes with extreme values and
 //! typing errors.
 
 use crate::Dice;
@@ -136,7 +136,7 @@ fn mutate_letters(text: String, d: &mut Dice) -> String {
     text.trim_start_matches('-').to_owned()
 }
 
-/// The command to run.
+/// Returns the arguments of a command.
 pub fn args(d: &mut Dice, trace: &str) -> Vec<String> {
     let device = device(d, 0);
     let device = mutate_letters(device, d);

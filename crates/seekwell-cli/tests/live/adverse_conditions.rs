@@ -7,7 +7,8 @@ use rustix::process::{Signal, kill_process};
 use std::fs;
 use std::process::Command;
 
-/// A script in a separate mount namespace; `None`, with the reason, if that is not possible.
+/// Runs a script in a separate mount namespace. Returns `None` if that is not possible, and prints
+/// the reason.
 fn run_in_mount_namespace(rig: &Rig, script: &str) -> Option<Ran> {
     if let Some(why) = missing_requirement(&["unshare", "mount"]) {
         println!("skipped: in a namespace of its own: {why}");
@@ -27,7 +28,7 @@ fn run_in_mount_namespace(rig: &Rig, script: &str) -> Option<Ran> {
     Some(r)
 }
 
-/// Without a record nothing is changed.
+/// If the settings cannot be recorded, nothing is changed.
 #[test]
 fn without_space_for_a_record_nothing_is_switched() {
     let Some(rig) = Rig::new("a full disk for records") else {
@@ -36,7 +37,7 @@ fn without_space_for_a_record_nothing_is_switched() {
     let (seekwell, name, dir) = (env!("CARGO_BIN_EXE_seekwell"), &rig.name, rig.records());
     fs::create_dir(&dir).expect("made");
     let at = dir.display();
-    // Space for no name at first, then for a name but no data.
+    // First there is no space for a file name. Then there is space for a name, but not for data.
     for options in ["size=4k,nr_inodes=1", "size=4k,nr_inodes=9"] {
         let script = format!(
             "mount -t tmpfs -o mode=700,{options} none {at}\n\
@@ -95,11 +96,11 @@ fn read_only_sys_is_reported() {
     m.is_as_before();
 }
 
-/// An experiment holds its device: no other command can switch it, and no second experiment can
-/// start. A note that cannot be written does not prevent the experiment.
+/// An experiment locks its device. No other command can switch the device, and no second experiment
+/// can start. If the note cannot be written, the experiment runs nevertheless.
 #[test]
 fn experiment_and_other_commands_on_one_device_exclude_each_other() {
-    // Leftovers of another test's killed run would be reported too.
+    // The commands would also report leftovers of another test's killed run.
     let _turn = serialize_tests();
     let Some(m) = Mount::new("two at once") else {
         return;

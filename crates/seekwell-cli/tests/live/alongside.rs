@@ -1,8 +1,8 @@
 //! Scripts that mix tasks, compared with independent programs of the same shape: fio, dd, and a few
 //! lines of C, on ext4 over the same modelled hard disk.
 //!
-//! `fsync-latency` and `app-start` are compared with C. A loop of dd pauses between two files while a process
-//! starts, and an fsync during a pause takes half as long.
+//! `fsync-latency` and `app-start` are compared with C. They are not compared with a loop of dd,
+//! because dd pauses between two files, and an fsync during a pause takes half as long.
 //!
 //! A task of a script must not wait for another task's system call. When a file was closed under
 //! the lock of all open files, a read of `interactive` took 23 to 31 times as long as fio's.
@@ -14,12 +14,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Maximum ratio of the two means. Two runs of the same program differ by a third.
+/// Maximum ratio of the two means. Even two runs of the same program can differ by a third.
 const FACTOR: f64 = 2.0;
-/// A busy machine disturbs some pairs of runs, a wrong lock disturbs each.
+/// Number of pairs of runs. A busy machine disturbs some of the pairs, but a wrong lock disturbs
+/// all of them.
 const PAIRS: usize = 3;
 
-/// The first number of a workload's own metrics, as the program measures it.
+/// Runs a workload with Seekwell. Returns the first of the metrics that the workload itself
+/// reports.
 fn measured_by_seekwell(workload: &str, dir: &Path) -> f64 {
     let o = Command::new(env!("CARGO_BIN_EXE_seekwell"))
         .args(["run", workload, "--json", "-q", "--dir"])
@@ -34,7 +36,7 @@ fn measured_by_seekwell(workload: &str, dir: &Path) -> f64 {
     metric.expect("a metric")
 }
 
-/// fio's report on its last job.
+/// Runs fio, and returns its report on the last job.
 fn fio(dir: &Path, args: &[&str]) -> Value {
     let o = Command::new("fio")
         .args(["--output-format=json", "--ioengine=psync", "--bs=4k"])
@@ -50,7 +52,8 @@ fn fio(dir: &Path, args: &[&str]) -> Value {
     jobs.last().expect("a job").clone()
 }
 
-/// fio reads, while dd writes two files in turn for `seconds` seconds, like the script's writer.
+/// Runs fio as a reader. Meanwhile dd writes two files in turn for `seconds` seconds, as the writer
+/// of the script does.
 fn fio_beside_dd(dir: &Path, seconds: u32, bulk_mib: u32) -> Value {
     let script = format!(
         "n=0; while :; do dd if=/dev/zero of=bulk.$n bs=256k count={} status=none; n=$((1 - n)); \
@@ -81,7 +84,8 @@ fn fio_beside_dd(dir: &Path, seconds: u32, bulk_mib: u32) -> Value {
     job
 }
 
-/// Mean fsync latency of a C program with the same work as `fsync-latency`, ms.
+/// Returns the mean fsync latency, in ms, of a C program that does the same work as
+/// `fsync-latency`.
 fn syncer(program: &Path, dir: &Path, seconds: u32, bulk_mib: u32) -> f64 {
     let numbers = [seconds, bulk_mib].map(|n| n.to_string());
     let o = Command::new(program).arg(dir).args(numbers).output();
@@ -93,7 +97,7 @@ fn syncer(program: &Path, dir: &Path, seconds: u32, bulk_mib: u32) -> f64 {
     text.trim().parse().expect("a number")
 }
 
-/// Mean start of a C program with the same work as `app-start`, ms.
+/// Returns the mean start time, in ms, of a C program that does the same work as `app-start`.
 fn starter(program: &Path, dir: &Path) -> f64 {
     let own = dir.join("starter");
     fs::create_dir(&own).expect("made");
@@ -107,7 +111,7 @@ fn starter(program: &Path, dir: &Path) -> f64 {
     text.trim().parse().expect("a number")
 }
 
-/// A program of this test in C, compiled into a directory.
+/// Compiles a C program of this test into a directory.
 fn compiled(name: &str, into: &Path) -> PathBuf {
     let program = into.join(name);
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/live/{name}.c"));
@@ -122,7 +126,7 @@ fn drop_from_cache(dir: &Path, names: &[&str]) {
     }
 }
 
-/// Measures both until a pair agrees.
+/// Measures both programs, until the two results of a pair agree.
 fn assert_agreement(what: &str, unit: &str, ours: impl Fn() -> f64, theirs: impl Fn() -> f64) {
     let mut ratio = f64::INFINITY;
     for _ in 0..PAIRS {
@@ -153,8 +157,8 @@ fn multi_task_scripts_agree_with_independent_programs() {
     }
     let served = Served::start("hdd:hitachi-7k200", "1G", &[]);
     let device = served.attach();
-    // As few bytes in flight as on a SATA disk. A loop device accepts 160 MB: then a read waits
-    // behind a whole file, and a wrong lock would add little.
+    // Keep as few bytes in flight as on a SATA disk. A loop device accepts 160 MB. A read would
+    // then wait for a whole file, and a wrong lock would add little to that time.
     let name = device.path().file_name().expect("a name");
     let queue = Path::new("/sys/block").join(name).join("queue");
     fs::write(queue.join("max_sectors_kb"), "64").expect("set");

@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The served file, open for writing; each write and fsync goes to the server.
+/// Opens the served file for writing. Each write and fsync goes to the server.
 fn open(served: &Served, flags: i32) -> File {
     let mut how = File::options();
     how.write(true)
@@ -17,7 +17,7 @@ fn open(served: &Served, flags: i32) -> File {
         .expect("open")
 }
 
-/// Number of fdatasync calls in a trace; `ok`: only the successful ones.
+/// Returns the number of fdatasync calls in a trace. With `ok`, counts only those that succeeded.
 fn fdatasyncs(trace: &Path, ok: bool) -> usize {
     let text = fs::read_to_string(trace).expect("a trace");
     let ended = |l: &&str| l.contains("fdatasync") && l.contains(") ") && l.contains("= ");
@@ -42,7 +42,7 @@ fn client_flush_reaches_the_disk_under_the_backing_file() {
     if let Some(why) = &strace {
         println!("skipped: system calls counted beside: {why}");
     }
-    // With a volatile cache in the drive, and without one, where the drive has nothing to flush.
+    // Test a drive with a volatile cache, and a drive without one, which has nothing to flush.
     for cache in ["yes", "no"] {
         let device = format!("constant:service_us=200,write_cache={cache}");
         let trace = strace.is_none().then_some("trace=fdatasync");
@@ -59,7 +59,7 @@ fn client_flush_reaches_the_disk_under_the_backing_file() {
                 .write_at(&[99; 4096], u64::from(i) << 20)
                 .expect("written");
         }
-        // The data are in the file while the server runs.
+        // The data must be in the file while the server is still running.
         let kept = File::open(served.dir().join("backing.img")).expect("made");
         let mut page = [0; 4096];
         kept.read_exact_at(&mut page, 19 * 8192).expect("read");
@@ -69,12 +69,12 @@ fn client_flush_reaches_the_disk_under_the_backing_file() {
         for (what, n) in [("flushes", 20), ("durable_writes", 5), ("errors", 0)] {
             assert_eq!(count(&account, what), n, "{what}, cache {cache}");
         }
-        // The writes are sequential, so that no two share a call. A server that ignored the backing
-        // file would have 0.
+        // The writes follow each other, so no two of them share a call. If a server ignored the
+        // backing file, both counts would be 0.
         assert_eq!(count(&account, "backed"), 25, "cache {cache}");
         assert_eq!(count(&account, "backing_syncs"), 25, "cache {cache}");
         if strace.is_none() {
-            // And one at the end.
+            // There is one more call at the end.
             assert_eq!(
                 fdatasyncs(&dir.0.join("strace.txt"), true),
                 26,
@@ -89,7 +89,7 @@ fn client_flush_reaches_the_disk_under_the_backing_file() {
     assert_eq!(account["backed"], Value::Null, "memory keeps nothing");
 }
 
-/// O_DSYNC, which the standard library lacks.
+/// Returns the flag O_DSYNC, which the standard library does not define.
 fn libc_dsync() -> i32 {
     rustix::fs::OFlags::DSYNC.bits() as i32
 }
@@ -171,7 +171,7 @@ fn mount_of_a_killed_server_is_reused_under_any_spelling() {
         return;
     }
     let device = "constant:service_us=1000";
-    // By a link, by a name with `/` at the end, by a relative name.
+    // The user may type the mount point as a link, with a `/` at the end, or as a relative path.
     for name in ["link", "fuse/", "./fuse"] {
         let served = Served::start(device, "64M", &[]);
         let dir = served.dir().to_owned();
@@ -212,7 +212,7 @@ fn mount_of_a_killed_server_is_reused_under_any_spelling() {
         assert!(!disk::mounted(&mount));
         fs::remove_file(dir.join("link")).expect("ours");
     }
-    // The command named in the help works too.
+    // The command that the help recommends must work too.
     let served = Served::start(device, "64M", &[]);
     let (mount, _, _left) = served.signal_and_keep("KILL");
     disk::run("umount", &["--lazy", &mount.display().to_string()]);

@@ -1,4 +1,5 @@
-//! `seekwell check-worlds`: agreement that holds on any machine, and clean-up.
+//! Tests `seekwell check-worlds`: figures that agree on any machine, and the removal of everything
+//! that it creates.
 
 use crate::disk::{attached, missing_requirement, mounted, run, serialize_tests, until, written};
 use serde_json::Value;
@@ -8,7 +9,7 @@ use std::process::{Child, Command, Output, Stdio};
 const NEEDED: &[&str] = &["losetup", "mkfs.ext4", "debugfs", "e2fsck", "mount"];
 
 fn command(args: &[&str]) -> Command {
-    // In a background job SIGINT is ignored, also in child processes, so it is reset.
+    // A background job ignores SIGINT, and so do its child processes. The command resets this.
     let mut c = Command::new("env");
     c.args([
         "--default-signal=INT,TERM,HUP",
@@ -20,7 +21,7 @@ fn command(args: &[&str]) -> Command {
     c
 }
 
-/// Why the test cannot run here.
+/// Returns the reason why the test cannot run here, if there is one.
 fn skip() -> Option<String> {
     missing_requirement(NEEDED).or_else(|| {
         let there = Path::new("/sys/kernel/tracing").exists();
@@ -28,7 +29,7 @@ fn skip() -> Option<String> {
     })
 }
 
-/// A separate directory for temporary files of the command: leftovers are seen there.
+/// A separate directory for temporary files of the command, in which leftovers can be found.
 struct Place(PathBuf);
 
 impl Place {
@@ -50,9 +51,9 @@ impl Drop for Place {
     }
 }
 
-/// Rows with a limit that this run can judge (time-dependent ones only if the machine was not
-/// busy): those that differ, in words, and their total number. Throughput is left out, because it
-/// depends on the machine.
+/// Takes the rows that have a limit and that this run can judge. Rows that depend on time can be
+/// judged only if the machine was not busy. Returns descriptions of the rows that differ, and the
+/// number of all these rows. Throughput is left out, because it depends on the machine.
 fn judged_rows(workload: &Value) -> (Vec<String>, usize) {
     let rows = workload["verdict"]["rows"].as_array().expect("rows");
     let limited = rows
@@ -102,7 +103,8 @@ fn simulated_and_real_workloads_send_the_same_requests() {
     .output()
     .expect("the binary runs");
     let err = String::from_utf8_lossy(&out.stderr);
-    // 1: something differs, which is checked here; 5: the machine was busy.
+    // Exit code 1 means that something differs, which is checked here. Exit code 5 means that the
+    // machine was busy.
     assert!(matches!(out.status.code(), Some(0 | 1 | 5)), "{err}");
     let all: Value = serde_json::from_slice(&out.stdout).expect("JSON");
     assert_eq!(all["missed"].as_array().map(Vec::len), Some(0), "{err}");
@@ -122,8 +124,8 @@ fn simulated_and_real_workloads_send_the_same_requests() {
         // The null model has no journal.
         assert!(row(workload, "journal", "requests")["null"] == 0.0);
     }
-    // PostMark, once synced, has data that no task waits for, and metadata in place; the others
-    // have not.
+    // PostMark is synced once. It has data that no task waits for, and metadata that are written in
+    // place. The other workloads have neither.
     for name in ["async data", "metadata"] {
         let real = row(&workloads[1], name, "KiB")["real"].as_f64();
         assert!(real > Some(100.0), "{name}: {real:?} KiB");
@@ -161,7 +163,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Waits until a stage of a run is reached, by its files.
+/// Waits until a run has reached a stage, which its files show.
 fn wait_for(child: &mut Child, what: &str, there: impl Fn() -> bool) {
     until(what, || {
         let over = child.try_wait().expect("a child");
@@ -170,7 +172,7 @@ fn wait_for(child: &mut Child, what: &str, there: impl Fn() -> bool) {
     });
 }
 
-/// Checks for leftovers of a run: mounts, loop devices, tracing, files.
+/// Checks that a run has left no mounts, loop devices, trace instances or files.
 fn assert_no_leftovers(place: &Place, pid: u32) {
     let own = place.0.join(format!("seekwell-worlds-{pid}"));
     assert!(!mounted(&own.join("mnt")) && !mounted(&own.join("fuse")));
@@ -192,7 +194,8 @@ fn signal_at_any_stage_leaves_nothing_behind() {
         println!("skipped: signals to check-worlds: {skip}");
         return;
     }
-    // Served; attached, while the file system is created; mounted; in the middle of the workload.
+    // The stages are: the disk is served; a loop device is attached and the file system is created;
+    // the file system is mounted; the workload is running.
     for (stage, signal) in [
         ("fuse", "INT"),
         ("loop", "TERM"),
@@ -246,7 +249,8 @@ fn killed_run_is_cleaned_up_by_its_server_and_the_next_run() {
     until("the letting go of its disk", || {
         !mounted(&own.join("fuse")) && !mounted(&own.join("mnt")) && !attached(&own)
     });
-    // A workload that does not fit: it fails in one world, and everything is removed nevertheless.
+    // A workload that does not fit on the disk fails on the real kernel. Everything is removed
+    // nevertheless.
     let out = command(&["--size", "64M", "fs-mark:files=100,size=1MiB"])
         .env("TMPDIR", &place.0)
         .output()

@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Serialises the tests: two disks on two cores would make each other late.
+/// Makes the tests run one at a time. On two cores, two served disks would delay each other.
 pub fn serialize_tests() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Why the test cannot run here; `None` if it can.
+/// Returns the reason why the test cannot run here, or `None` if it can.
 pub fn missing_requirement(programs: &[&str]) -> Option<String> {
     if !rustix::process::geteuid().is_root() {
         return Some("not root".to_owned());
@@ -25,7 +25,7 @@ pub fn missing_requirement(programs: &[&str]) -> Option<String> {
             return Some(format!("no {path}"));
         }
     }
-    // Only whether it starts: some programs have no --version.
+    // Only check whether the program starts, because some programs have no --version.
     let missing = |p: &&&str| {
         let mut c = Command::new(p);
         c.arg("--version")
@@ -37,7 +37,7 @@ pub fn missing_requirement(programs: &[&str]) -> Option<String> {
     programs.iter().find(missing).map(|p| format!("no {p}"))
 }
 
-/// Runs a program and returns its output; a failure fails the test.
+/// Runs a program and returns its output. If the program fails, the test fails.
 pub fn run(program: &str, args: &[&str]) -> String {
     let out = Command::new(program).args(args).output().expect(program);
     let err = String::from_utf8_lossy(&out.stderr).into_owned();
@@ -45,7 +45,7 @@ pub fn run(program: &str, args: &[&str]) -> String {
     String::from_utf8_lossy(&out.stdout).into_owned()
 }
 
-/// Checks rates only if the account shows that the machine had time for them.
+/// Checks rates only if the account shows that the machine was fast enough for them.
 pub fn check_if_machine_had_time(account: &Value, check: impl Fn(f64)) {
     let mean = |what: &str| account[what]["mean_ns"].as_f64().unwrap_or_default();
     let error = mean("delivered") / mean("model") - 1.0;
@@ -67,7 +67,7 @@ pub fn mounted(path: &Path) -> bool {
     mounts.lines().any(|l| l.split(' ').nth(1) == path.to_str())
 }
 
-/// Whether a loop device is attached to a file below the path.
+/// Returns whether a loop device is attached to a file below the path.
 pub fn attached(path: &Path) -> bool {
     let text = run(
         "losetup",
@@ -85,11 +85,12 @@ pub struct Served {
 }
 
 impl Served {
-    /// In a separate directory; with `--log` and `--backing` in the options the files are in it.
+    /// Starts a server in a new directory. If `options` contain `--log` or `--backing`, their files
+    /// are in that directory.
     pub fn start(device: &str, size: &str, options: &[&str]) -> Self {
         Self::traced(device, size, options, None)
     }
-    /// The same under strace with this expression, its output in `strace.txt`.
+    /// Starts a server under strace with this expression. The output of strace is in `strace.txt`.
     pub fn traced(device: &str, size: &str, options: &[&str], strace: Option<&str>) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let n = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -98,7 +99,7 @@ impl Served {
         std::fs::create_dir_all(&mount).expect("a directory");
         Self::spawn(dir, mount, device, size, options, strace)
     }
-    /// At the mount point of a server that has ended.
+    /// Starts a server at the mount point of a server that has ended.
     pub fn start_at(mount: &Path, device: &str, size: &str) -> Self {
         let dir = mount.parent().expect("a parent").to_owned();
         Self::spawn(dir, mount.to_owned(), device, size, &[], None)
@@ -153,19 +154,19 @@ impl Served {
             mount,
         }
     }
-    /// The directory that contains all of this disk's files.
+    /// Returns the directory that contains all files of this disk.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
-    /// The mount point.
+    /// Returns the mount point.
     pub fn mount(&self) -> PathBuf {
         self.mount.clone()
     }
-    /// The served file.
+    /// Returns the path of the served file.
     pub fn file(&self) -> PathBuf {
         self.mount.join("disk")
     }
-    /// A loop device over it.
+    /// Attaches a loop device to the served file.
     pub fn attach(&self) -> LoopDevice {
         LoopDevice::attach(&self.file()).expect("a loop device")
     }
@@ -185,14 +186,16 @@ impl Served {
         self.end();
         self.account()
     }
-    /// The same; returns the path of its log, which exists until the test's process ends.
+    /// Does the same as `stop`. Also returns the path of the log, which exists until the process of
+    /// the test ends.
     pub fn stop_with_log(mut self) -> (PathBuf, Value) {
         self.end();
         let kept = std::env::temp_dir().join(format!("seekwell-live-{}.csv", std::process::id()));
         std::fs::copy(self.dir.join("log.csv"), &kept).expect("a log");
         (kept, self.account())
     }
-    /// The same; returns its directory, which is removed with the value.
+    /// Does the same as `stop`. Also returns the directory, which is removed when the value is
+    /// dropped.
     pub fn stop_with_dir(mut self) -> (Left, Value) {
         self.end();
         let account = self.account();
@@ -200,7 +203,8 @@ impl Served {
         std::mem::forget(self);
         (left, account)
     }
-    /// Ends the server by a signal; its directory is removed with the last value.
+    /// Ends the server by a signal. The directory is removed when the last returned value is
+    /// dropped.
     pub fn signal_and_keep(mut self, name: &str) -> (PathBuf, ExitStatus, Left) {
         let mut child = self.child.take().expect("running");
         run("kill", &["-s", name, &child.id().to_string()]);
@@ -209,7 +213,7 @@ impl Served {
         std::mem::forget(self);
         (mount, status, left)
     }
-    /// Ends the server by a signal; its directory stays.
+    /// Ends the server by a signal, and keeps its directory.
     pub fn signal(mut self, name: &str) -> (PathBuf, ExitStatus) {
         let mut child = self.child.take().expect("running");
         run("kill", &["-s", name, &child.id().to_string()]);
@@ -237,7 +241,7 @@ pub struct Left(pub PathBuf);
 
 impl Drop for Left {
     fn drop(&mut self) {
-        // Including partial files of a killed server; nothing below a mount is touched.
+        // Removes partial files of a killed server too. Changes nothing below a mount.
         for e in std::fs::read_dir(&self.0).into_iter().flatten().flatten() {
             if e.file_type().is_ok_and(|t| t.is_file()) {
                 let _ = std::fs::remove_file(e.path());
@@ -252,7 +256,7 @@ impl Drop for Left {
     }
 }
 
-/// Waits for the line that announces the service; returns the rest of the output.
+/// Waits for the line that announces that the disk is served. Returns the rest of the output.
 pub fn ready(child: &mut Child) -> BufReader<ChildStdout> {
     let mut line = String::new();
     let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
@@ -261,7 +265,7 @@ pub fn ready(child: &mut Child) -> BufReader<ChildStdout> {
     out
 }
 
-/// Waits until a condition is true; the limit only prevents an endless wait.
+/// Waits until a condition is true. The time limit only prevents that the test waits forever.
 pub fn until(what: &str, mut true_now: impl FnMut() -> bool) {
     let end = Instant::now() + Duration::from_secs(600);
     while !true_now() {
@@ -270,7 +274,8 @@ pub fn until(what: &str, mut true_now: impl FnMut() -> bool) {
     }
 }
 
-/// Bytes in the files below a directory: the progress of a workload.
+/// Returns the number of bytes in the files below a directory, which shows the progress of a
+/// workload.
 pub fn written(dir: &Path) -> u64 {
     let (mut dirs, mut bytes) = (vec![dir.to_owned()], 0);
     while let Some(d) = dirs.pop() {

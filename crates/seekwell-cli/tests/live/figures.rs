@@ -1,5 +1,6 @@
-//! Three figures compared with independent ones: requests per second and the 99th percentile with
-//! fio's, recorded requests with the kernel's count.
+//! Compares three figures with figures of other programs. Requests per second and the 99th
+//! percentile are compared with those of fio. The number of recorded requests is compared with that
+//! of the kernel.
 
 use crate::disk::{Served, missing_requirement, serialize_tests};
 use crate::rig::Rig;
@@ -12,7 +13,8 @@ use std::process::{Command, Stdio};
 const JOB: &str = "[a]\nrw=randread\nbs=4k\nsize=8m\ndirect=1\nioengine=libaio\niodepth=4\n\
                    runtime=2\ntime_based\n";
 
-/// I/Os per second and their 99th percentile in ns, from Seekwell's runner.
+/// Runs a job file with Seekwell. Returns I/Os per second, and the 99th percentile of their latency
+/// in ns.
 fn measured_by_seekwell(job: &Path, dir: &Path) -> (f64, f64) {
     let o = Command::new(env!("CARGO_BIN_EXE_seekwell"))
         .arg("run")
@@ -33,7 +35,7 @@ fn measured_by_seekwell(job: &Path, dir: &Path) -> (f64, f64) {
     )
 }
 
-/// The same from fio.
+/// Runs a job file with fio, and returns the same two figures.
 fn measured_by_fio(job: &Path, dir: &Path) -> (f64, f64) {
     let o = Command::new("fio")
         .arg("--output-format=json")
@@ -51,12 +53,13 @@ fn measured_by_fio(job: &Path, dir: &Path) -> (f64, f64) {
     )
 }
 
-/// One job file, through fio and through Seekwell's runner, in turn, on a disk that takes 8 ms for
-/// each of four parallel commands: both reach the disk's 500 I/Os per second.
+/// fio and Seekwell run the same job file in turn. The disk serves four commands in parallel, each
+/// in 8 ms, so both programs must reach its 500 I/Os per second.
 ///
-/// A busy machine disturbs some pairs of runs in either direction; an error of the runner disturbs
-/// all of them in the same way. So pairs are repeated until one is undisturbed: a rate that is 10 %
-/// off, or a tail that is 25 % off, is off in each of ten.
+/// A busy machine disturbs some pairs of runs in either direction. An error of Seekwell's runner
+/// would disturb all of them in the same way. Therefore a pair is repeated up to ten times, until
+/// one pair is undisturbed. A rate that is 10 % wrong, or a tail that is 25 % wrong, would be wrong
+/// in all ten.
 #[test]
 fn seekwell_runner_and_fio_measure_equal_rates_and_latencies() {
     let _turn = serialize_tests();
@@ -100,7 +103,7 @@ fn seekwell_runner_and_fio_measure_equal_rates_and_latencies() {
     });
 }
 
-/// The recording equals the kernel's count, to the request and the sector, in every format.
+/// In every format, the recording has as many requests and sectors as the kernel counted.
 #[test]
 fn recorded_request_count_equals_the_kernel_count() {
     let Some(rig) = Rig::new("recorded requests against the kernel's count") else {
@@ -121,7 +124,7 @@ fn recorded_request_count_equals_the_kernel_count() {
     for name in ["a.parquet", "a.csv", "a.blktrace.0"] {
         let file = rig.dir.join(name).display().to_string();
         let before = stat();
-        // Strides of 8 KiB: nothing merges, so each bio is a request.
+        // The requests are 8 KiB apart and do not merge, so each bio is a request.
         let r = rig.run(&[
             "-q",
             "record",
@@ -164,7 +167,7 @@ fn recorded_request_count_equals_the_kernel_count() {
         assert!(told[0] + told[2] == 512 && told[0] > 100, "{told:?}");
         assert_eq!(told, kernel, "{name}");
         assert_eq!(doc["lost"], 0);
-        // The written file is read back with the same counts.
+        // When the written file is read, it gives the same counts.
         let csv = rig.dir.join("back.csv").display().to_string();
         let r = rig.run(&["-q", "convert", &file, "-o", &csv]);
         assert_eq!(r.code, Some(0), "{}", r.err);

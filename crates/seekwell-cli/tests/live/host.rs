@@ -1,5 +1,5 @@
-//! `seekwell compare --host` on ext4 on the test's loop device: schedulers are set and read back,
-//! programs measured, results stored, and everything is restored in all cases.
+//! Runs `seekwell compare --host` on ext4 on the test's loop device. Schedulers are set and read
+//! back, programs are measured, and results are stored. In all cases everything is restored.
 
 use crate::rig::{PATIENCE, Ran, Rig, guard_process, pid, ran, wait_for_end};
 use rustix::process::{Signal, kill_process};
@@ -18,11 +18,11 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// `None`, with the reason in the test's output, if the machine lacks something.
+    /// Returns `None` if the machine lacks something, and prints the reason.
     pub fn new(what: &str) -> Option<Mount> {
         Mount::with(what, 64)
     }
-    /// On a device of this size.
+    /// Like `new`, on a device of this size.
     pub fn with(what: &str, mib: u64) -> Option<Mount> {
         if let Some(why) = crate::disk::missing_requirement(&["mkfs.ext4", "debugfs"]) {
             println!("skipped: {what}: {why}");
@@ -34,7 +34,7 @@ impl Mount {
         let device = rig.device.as_ref().expect("attached");
         let fs = Ext4::make(device.path()).expect("mkfs");
         let mounted = fs.mount(&at).expect("mounted");
-        // In a separate subdirectory: the file system's own entries are not leftovers.
+        // Use a subdirectory, because the file system's own entries would look like leftovers.
         fs::create_dir(at.join("work")).expect("made");
         Some(Mount {
             mounted: Some(mounted),
@@ -48,7 +48,7 @@ impl Mount {
     pub fn results(&self) -> PathBuf {
         self.rig.dir.join("results")
     }
-    /// An experiment file with these workloads, and minimal settings.
+    /// Writes an experiment file with these workloads and minimal settings.
     pub fn file(&self, repeats: u32, schedulers: &str, workloads: &str) -> String {
         let path = self.rig.dir.join("e.toml");
         let text = format!(
@@ -82,11 +82,11 @@ impl Mount {
     pub fn unmount(&mut self) {
         drop(self.mounted.take());
     }
-    /// Mounts it again, as after a boot.
+    /// Mounts the file system again, as a boot would.
     pub fn mount(&mut self) {
         self.mounted = Some(self.fs.mount(&self.rig.dir.join("mnt")).expect("mounted"));
     }
-    /// Checks that settings, records and the directory are as at the start.
+    /// Checks that the settings, the records and the directory are as they were at the start.
     pub fn is_as_before(&self) {
         self.rig.is_as_before();
         let left: Vec<_> = fs::read_dir(self.at()).expect("there").flatten().collect();
@@ -122,7 +122,8 @@ pub fn until(what: &str, so: impl Fn() -> bool) {
     }
 }
 
-/// The command itself reads the scheduler: it is the one the run is counted for.
+/// The measured command itself reads the active scheduler. This must be the scheduler to which its
+/// run is assigned.
 #[test]
 fn every_run_executes_under_its_recorded_scheduler() {
     let Some(m) = Mount::new("an experiment on a host") else {
@@ -143,7 +144,8 @@ fn every_run_executes_under_its_recorded_scheduler() {
     m.is_as_before();
     let text = fs::read_to_string(&seen).expect("seen");
     let of = |name: &str| text.matches(&format!("[{name}]")).count();
-    // Two blocks each, and the trial under the reference, which was active before.
+    // Each scheduler has two runs. The reference, which was active before, has a third run: the
+    // trial.
     assert_eq!(
         (of("none"), of("mq-deadline"), of("bfq")),
         (3, 2, 2),
@@ -203,7 +205,7 @@ fn host_experiment_requires_confirmation_and_reports_missing_requirements() {
         assert!(r.err.contains(says), "{args:?}: {}", r.err);
         m.is_as_before();
     }
-    // Commands that would run as root are shown first.
+    // Before root runs commands, they are shown to the user.
     let recipe = m.rig.dir.join("shown.toml");
     let text =
         "name = \"shown\"\nprepare = \"echo a\\necho b\"\nrun = \"./x $n\"\n[params]\nn = 3\n";
@@ -228,7 +230,7 @@ fn host_experiment_requires_confirmation_and_reports_missing_requirements() {
                  \x20 run       ./x $n\n";
     assert!(r.out.ends_with(shown), "{}", r.out);
     m.is_as_before();
-    // And in the question on a terminal.
+    // They are also shown in the question on a terminal.
     if let Some(why) = crate::disk::missing_requirement(&["script"]) {
         println!("skipped: the question on a terminal: {why}");
     } else {
@@ -258,7 +260,7 @@ fn host_experiment_requires_confirmation_and_reports_missing_requirements() {
         );
         m.is_as_before();
     }
-    // A user's recipe with a missing program: the message names the package.
+    // If a program of a user's recipe is missing, the message names the package.
     let recipe = m.rig.dir.join("mine.toml");
     let text = "name = \"mine\"\nrun = \"true\"\n[needs]\nno-such-program = \"some-package\"\n";
     fs::write(&recipe, text).expect("written");
@@ -274,15 +276,15 @@ fn host_experiment_requires_confirmation_and_reports_missing_requirements() {
     );
 }
 
-/// A daemon that sets another scheduler, a full file system, a run beyond its limit: the run is
-/// marked with the reason, the others are kept.
+/// Three things can spoil a run: a daemon that sets another scheduler, a full file system, and a
+/// limit. Such a run is marked with the reason, and the other runs are kept.
 #[test]
 fn invalid_runs_are_marked_with_the_reason() {
     let Some(m) = Mount::new("runs that do not count") else {
         return;
     };
     let once = m.rig.dir.join("once");
-    // The limit is generous, except for the run that is to reach it.
+    // The limit is generous, except for the run that must reach it.
     for (n, (limit, command, says)) in [
         (
             "120s",
@@ -296,7 +298,7 @@ fn invalid_runs_are_marked_with_the_reason() {
     .enumerate()
     {
         let _ = fs::remove_file(&once);
-        // The trial run succeeds.
+        // The trial run must succeed, so the command does nothing the first time.
         let line = format!(
             "test -e {0} || {{ touch {0}; exit 0; }}; {command}",
             once.display()
@@ -348,7 +350,7 @@ fn vanished_directory_or_device_ends_the_experiment_with_a_clear_message() {
     let file = m.file(3, "mq-deadline,bfq", &line(&away));
     let r = m.run(&file);
     std::mem::forget(m.mounted.take());
-    // From here on its number may be reused.
+    // The number of the device may be reused from here on.
     std::mem::forget(m.rig.device.take());
     assert_eq!(r.code, Some(4), "{}", r.err);
     assert!(
@@ -367,8 +369,8 @@ fn runs_in_journal(m: &Mount) -> usize {
     journal.map_or(0, |t| t.lines().count())
 }
 
-/// kill -9 at random moments, of the program, its guard process, or both. Each time the settings
-/// are restored, no process stays, and the measurements are kept.
+/// Kills the program, its guard process, or both, at random moments. Each time the settings are
+/// restored, no process remains, and the measurements are kept.
 #[test]
 fn fifty_sigkills_leave_no_scheduler_switched() {
     let Some(m) = Mount::new("kill -9 at fifty moments") else {
@@ -386,10 +388,10 @@ fn fifty_sigkills_leave_no_scheduler_switched() {
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1);
         let mut child = m.start(&file);
-        // From before the first change to the middle of the experiment.
+        // The moments range from before the first change to the middle of the experiment.
         std::thread::sleep(Duration::from_millis(random >> 56));
         if i == 40 {
-            // Late enough for a stored run, however busy the machine is.
+            // Wait until a run is stored, even on a busy machine.
             until("a run is kept", || runs_in_journal(&m) > 0);
         }
         let both = i % 3 == 2;
@@ -399,7 +401,8 @@ fn fifty_sigkills_leave_no_scheduler_switched() {
             let _ = kill_process(guardian, Signal::KILL);
         }
         if i % 3 == 1 {
-            // Only the guard process is killed: the normal end restores the settings.
+            // Here only the guard process is killed, so the program restores the settings at its
+            // normal end.
             let _ = kill_process(pid(&child), Signal::TERM);
             wait_for_end(child);
         } else {
@@ -407,7 +410,8 @@ fn fifty_sigkills_leave_no_scheduler_switched() {
             child.wait().expect("ours");
         }
         if both {
-            // A guard that started after the search for it holds the device for a moment.
+            // A guard process may have started after the search for it. It then holds the device
+            // for a moment.
             until(&format!("{i}: it is put back"), || {
                 let r = m.rig.run(&["switch", "--restore"]);
                 assert_eq!(r.code, Some(0), "{i}: {}", r.err);
@@ -423,7 +427,7 @@ fn fifty_sigkills_leave_no_scheduler_switched() {
         let kept = runs_in_journal(&m);
         assert!(kept >= runs, "{i}: {kept} runs are kept of {runs}");
         runs = kept;
-        // The next command would report directories of killed runs.
+        // Otherwise the next command would report the directories of killed runs.
         let r = m
             .rig
             .run(&["run", "--clean-up", "--dir", m.at().to_str().expect("text")]);
@@ -436,7 +440,7 @@ fn fifty_sigkills_leave_no_scheduler_switched() {
     m.is_as_before();
 }
 
-/// Without root it measures under the active scheduler, and says so.
+/// Without root, the command measures under the active scheduler, and says so.
 #[test]
 fn without_root_the_experiment_measures_under_the_active_scheduler() {
     let Some(m) = Mount::new("an experiment without root") else {

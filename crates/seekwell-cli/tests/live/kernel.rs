@@ -1,5 +1,5 @@
-//! `seekwell verify-kernel`: the models against the running kernel, and planted mistakes that must
-//! be detected.
+//! `seekwell verify-kernel` compares the models with the running kernel. It must detect mistakes
+//! that are added to the models on purpose.
 
 use crate::disk::{attached, missing_requirement, serialize_tests};
 use serde_json::Value;
@@ -38,13 +38,13 @@ fn models_match_the_running_kernels_order_and_planted_mistakes_are_detected() {
             println!("skipped: {name}: the machine was too busy for its batches to be in time");
             continue;
         }
-        // The null model agrees in at most half of the rounds.
+        // The null model must agree in at most half of the rounds.
         assert!(sum("fifo") * 2 <= rounds, "{name}: {r}");
         if !kernel.starts_with("6.18.") {
             println!("skipped: {name}: Linux {kernel} may have another: {identical} of {rounds}");
             continue;
         }
-        // On a busy machine bfq's time-dependent decisions differ.
+        // On a busy machine, those decisions of bfq that depend on time differ.
         if name == "bfq" {
             assert!(identical * 2 >= rounds, "{name}: {identical} of {rounds}");
         } else {
@@ -54,7 +54,8 @@ fn models_match_the_running_kernels_order_and_planted_mistakes_are_detected() {
                 "{name}: {identical} of {rounds}"
             );
         }
-        // Only some batches detect a mistake: all of them are needed for a reliable result.
+        // Each mistake shows in only some of the batches, so the result is reliable only if all
+        // batches were compared.
         if r["left_out"] != 0 {
             println!("skipped: {name}: planted mistakes: some batches were not in time");
             continue;

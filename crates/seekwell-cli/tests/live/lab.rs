@@ -1,6 +1,6 @@
-//! The lab on the running kernel: its four schedulers, three workloads, five blocks, on ext4 on a
-//! loop device over a modelled disk in real time. Differences predicted by theory appear; a
-//! scheduler compared with itself shows none.
+//! Runs the lab on the running kernel: its four schedulers and three workloads, with five blocks.
+//! They run on ext4 on a loop device over a modelled disk in real time. Differences that theory
+//! predicts must appear. A scheduler that is compared with itself must show no difference.
 
 use crate::disk::{Served, missing_requirement, serialize_tests};
 use seekwell_host::watch::{Ext4, Queue};
@@ -8,13 +8,14 @@ use serde_json::Value;
 use std::fs;
 use std::process::{Command, Stdio};
 
-/// bfq without weight raising of new programs. Each run starts its programs again, and the raised
-/// ones (the reader, the writer, both, neither) depend on who came within the burst interval.
+/// bfq without weight raising for new programs. Each run starts its programs again. Which of them
+/// bfq raises would depend on which start within its burst interval.
 const BFQ: &str = "bfq:low_latency=0";
-/// The same under another name: `slice_idle` at its default.
+/// The same scheduler under another name: `slice_idle` is set to its default.
 const BFQ_AGAIN: &str = "bfq:low_latency=0:slice_idle=8";
 
-/// A fio reader or writer without the page cache, for `seconds` seconds.
+/// Returns the command of a fio reader or writer that bypasses the page cache and runs for
+/// `seconds` seconds.
 fn fio(name: &str, rw: &str, bs: &str, depth: u32, seconds: u32) -> String {
     format!(
         "fio --name={name} --rw={rw} --bs={bs} --size=8m --direct=1 --ioengine=libaio \
@@ -22,8 +23,8 @@ fn fio(name: &str, rw: &str, bs: &str, depth: u32, seconds: u32) -> String {
     )
 }
 
-/// The comparison of two treatments in a cell: log ratio of the first to the second, p, and p
-/// corrected over all comparisons.
+/// Returns the comparison of two treatments in a cell: the log ratio of the first to the second, p,
+/// and p corrected over all comparisons.
 fn comparison_of(cell: &Value, labels: &[&str], one: &str, other: &str) -> Option<(f64, f64, f64)> {
     let place = |name: &str| labels.iter().position(|l| *l == name);
     let (a, b) = (place(one)? as u64, place(other)? as u64);
@@ -123,16 +124,18 @@ fn host_experiment_of_four_schedulers_and_three_workloads_agrees_with_prediction
     for c in cells {
         println!("{}: {}", c["workload"], c["sentence"]);
         assert_eq!(c["blocks"], 5);
-        // The same scheduler under two names: no difference, at 0.1 % over all comparisons.
+        // The same scheduler under two names must show no difference. The error probability is 0.1
+        // % over all comparisons.
         let (_, _, p) = comparison_of(c, &labels, BFQ, BFQ_AGAIN).expect("compared");
         assert!(p > 0.001, "a scheduler differs from itself: {c}");
     }
-    // Predictions of theory, each with its own p. First, a sequential reader with random writers:
-    // bfq waits for the reader, while mq-deadline and kyber dispatch the writes. Second, a reader
-    // with one of the idle class: bfq and mq-deadline hold the latter back, while kyber, which
-    // ignores classes, gives half to each. `none` is no reference for either. The tag of a
-    // completed request goes to whoever wins a race that can last a whole run: ten runs gave 48 to
-    // 173 IOPS of the 246 without the competitor.
+    // These are predictions of theory, each with a p value of its own. In the first, a sequential
+    // reader competes with random writers. bfq waits for the reader, while mq-deadline and kyber
+    // dispatch the writes. In the second, a reader competes with a reader of the idle class. bfq
+    // and mq-deadline delay the reader of the idle class. kyber ignores classes and gives half to
+    // each. `none` is not a reference in either. There, the next request to get a free tag is the
+    // winner of a race, and one task may win it for a whole run. Ten runs gave 48 to 173 IOPS,
+    // compared with 246 without the competitor.
     let mut demanded = Vec::new();
     for (workload, s, against) in [
         ("reader", BFQ, "mq-deadline"),
@@ -146,7 +149,7 @@ fn host_experiment_of_four_schedulers_and_three_workloads_agrees_with_prediction
     }
     drop(mounted);
     drop(device);
-    // On a busy machine the disk differs from its model.
+    // On a busy machine, the disk differs from its model, so the predictions are not checked.
     crate::disk::check_if_machine_had_time(&served.stop(), |_| {
         for (workload, s, against, ratio, p) in &demanded {
             let so = *ratio > 0.0 && *p < 0.01;

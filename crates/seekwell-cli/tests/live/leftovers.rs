@@ -1,5 +1,5 @@
-//! Leftovers of an experiment that is killed in its first run, before any counted run, or whose
-//! file system is shut down: `host restore` finds all of them.
+//! An experiment can leave files if it is killed in its first run, before any run counts, or if its
+//! file system is shut down. `host restore` must find all of them.
 
 use crate::host::{Mount, until, wait_until_directory_unused};
 use crate::rig::{PATIENCE, guard_process, pid};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Directories of runs.
+/// Returns the directories of runs.
 fn directories(at: &Path) -> Vec<PathBuf> {
     let all = fs::read_dir(at).expect("there").flatten();
     let mut all: Vec<PathBuf> = all.map(|e| e.path()).collect();
@@ -31,7 +31,8 @@ fn kills_in_the_first_run_leave_only_detectable_leftovers() {
     for i in 0..16_u64 {
         let mut child = m.start(&file);
         let end = Instant::now() + PATIENCE;
-        // Half of the kills come as soon as the first directory exists, the others a little later.
+        // Half of the kills follow as soon as the first directory exists, and the others a little
+        // later.
         while directories(&m.at()).is_empty() && child.try_wait().expect("ours").is_none() {
             assert!(Instant::now() < end, "{i}: no directory");
         }
@@ -46,7 +47,7 @@ fn kills_in_the_first_run_leave_only_detectable_leftovers() {
         assert!(!m.results().exists(), "{i}: no run counts yet");
         let left = directories(&m.at());
         with_directory += usize::from(!left.is_empty());
-        // A live guard process restores the settings meanwhile.
+        // If the guard process is still alive, it restores the settings meanwhile.
         until(&format!("{i}: restored"), || {
             let r = m.rig.run(&["host", "restore"]);
             r.code == Some(0) && !state.exists() && m.rig.settings() == m.rig.before
@@ -60,8 +61,8 @@ fn kills_in_the_first_run_leave_only_detectable_leftovers() {
     m.is_as_before();
 }
 
-/// The experiment's end reports the leftovers, and so does `host restore`, until they can be
-/// removed.
+/// The experiment reports the leftovers at its end. `host restore` reports them too, until they can
+/// be removed.
 #[test]
 fn leftovers_on_a_shut_down_file_system_stay_recorded() {
     let Some(mut m) = Mount::new("a file system that is shut down") else {
@@ -94,7 +95,7 @@ fn leftovers_on_a_shut_down_file_system_stay_recorded() {
     let r = m.rig.run(&["host", "restore"]);
     assert_eq!(r.code, Some(4), "{}{}", r.out, r.err);
     assert!(r.err.contains(left[0].to_str().expect("text")), "{}", r.err);
-    // Not mounted: the note stays.
+    // While the file system is not mounted, the note is kept.
     m.unmount();
     let r = m.rig.run(&["host", "restore"]);
     assert!(
@@ -110,7 +111,7 @@ fn leftovers_on_a_shut_down_file_system_stay_recorded() {
     assert!(!m.rig.dir.join("state/runs").exists());
 }
 
-/// Another rule comes last at every boot: `host` and `doctor` on this machine name it.
+/// Another rule sets the scheduler last at every boot. `host` and `doctor` must name it.
 #[test]
 fn host_and_doctor_name_the_rule_that_sets_a_scheduler_at_boot() {
     let Some(m) = Mount::new("what sets a scheduler at boot") else {
@@ -122,7 +123,7 @@ fn host_and_doctor_name_the_rule_that_sets_a_scheduler_at_boot() {
     );
     let wanted = format!("{}: /run/udev/rules.d/90-x.rules:1 sets bfq", m.rig.name);
     for command in ["host", "doctor"] {
-        // With a separate /run.
+        // The script uses a separate /run.
         let script = format!(
             "mount -t tmpfs none /run && mkdir -p /run/udev/rules.d && \
              printf '%s\\n' '{rule}' >/run/udev/rules.d/90-x.rules && exec \"$0\" {command}"

@@ -1,9 +1,9 @@
-//! The modelled disk under independent programs: dd, fio, the kernel's ext4.
+//! Tests the modelled disk with other programs: dd, fio, and the kernel's ext4.
 //!
-//! Needs root, FUSE and loop devices; prints `skipped:` where they are missing. Facts that hold on
-//! any machine are always checked (the model's times, the data, no leftovers). Facts that need an
-//! idle machine (rates, lateness) are checked only if the account's verdict allows it. The tests
-//! run one at a time, since each serves a disk.
+//! The tests need root, FUSE and loop devices. Where these are missing, a test prints `skipped:`.
+//! Facts that hold on any machine are always checked (the model's times, the data, no leftovers).
+//! Facts that need an idle machine (rates, lateness) are checked only if the account's verdict
+//! allows it. The tests run one at a time, because each serves a disk.
 
 mod adverse_conditions;
 mod alongside;
@@ -32,7 +32,7 @@ use seekwell_sim::Setup;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The disk, under the named scheduler if there is one.
+/// Returns the disk, under the named scheduler if there is one.
 fn model(device: &str, scheduler: Option<&str>) -> Disk {
     let opened = seekwell_device::open(device, 1).expect("a device");
     let Some(name) = scheduler else {
@@ -47,16 +47,17 @@ fn model(device: &str, scheduler: Option<&str>) -> Disk {
     Disk::behind(opened, queue).expect("a queue")
 }
 
-/// Compares every completion time in the log with the same model on a virtual clock, fed with the
-/// logged arrivals: (equal to the ns, all).
+/// Sends the logged arrivals to the same model on a virtual clock, and compares the completion
+/// times with those in the log. Returns the number of times that are equal to the nanosecond, and
+/// the number of all times.
 fn replayed(disk: Disk, log: &Path) -> (usize, usize) {
     let options = seekwell_trace::ReadOptions::default();
     let records: Vec<_> = seekwell_trace::open(log, None, &options)
         .expect("a log")
         .collect::<Result<_, _>>()
         .expect("readable");
-    // The reader's clock starts at the first arrival; the model's clock started earlier, with its
-    // platter rotating.
+    // The clock of the trace reader starts at the first arrival. The clock of the model started
+    // earlier, and its platter has been rotating since then.
     let text = std::fs::read_to_string(log).expect("a log");
     let first = text
         .lines()
@@ -77,7 +78,7 @@ fn replayed(disk: Disk, log: &Path) -> (usize, usize) {
         };
         let task = r.task.unwrap_or(TaskId(0));
         let bio = Bio::new(id as u64, task, r.op, flags, r.sector.0, n);
-        // The scheduler gets a task's priority when it changes; a new task has BE4.
+        // The scheduler is told a task's priority when it changes. A new task has BE4.
         let changed = r.ioprio.filter(|p| {
             let known = prios.insert(task, *p).unwrap_or(IoPrio::be(4));
             known != *p
@@ -103,7 +104,7 @@ fn wall_clock_times_equal_model_times() {
     }
     let device = "hdd:hitachi-7k200";
     let served = Served::start(device, "2G", &["--log"]);
-    // Sequential with dd, then random and deep through a loop device.
+    // First dd reads sequentially. Then random reads come through a loop device at a large depth.
     disk::run(
         "dd",
         &[
@@ -140,7 +141,7 @@ fn wall_clock_times_equal_model_times() {
     let (same, all) = replayed(model(device, None), &log);
     std::fs::remove_file(&log).expect("ours");
     println!("{same} of {all} completion times are the model's on a virtual clock");
-    // The null model, a constant service time, would be right for no command.
+    // The null model, a constant service time, would predict no completion time correctly.
     let mean = account["model"]["mean_ns"].as_f64().expect("a mean");
     let spread = account["model"]["p99_ns"].as_f64().expect("p99") / mean;
     println!("(a constant disk: 0; the slowest hundredth takes {spread:.1} times the mean)");
@@ -157,8 +158,8 @@ fn wall_clock_times_equal_model_times() {
     });
 }
 
-/// An old scheduler in real time: its decisions are those the simulator predicts for the same
-/// arrivals, and differ from those of the device alone.
+/// An old scheduler runs in real time. Its decisions must be those that the simulator predicts for
+/// the same arrivals. They must differ from the order of the device without a scheduler.
 #[test]
 fn scheduler_in_a_served_disk_decides_as_simulated() {
     let _turn = serialize_tests();
@@ -192,7 +193,7 @@ fn scheduler_in_a_served_disk_decides_as_simulated() {
         std::fs::remove_file(&log).expect("ours");
         println!("{scheduler}: {same} of {all} completion times as predicted, {null} without it");
         assert_eq!(same, all, "{scheduler}");
-        // Four hundred requests, on a machine of any speed.
+        // There are four hundred requests, on a machine of any speed.
         assert!(all >= 400 && null < all / 4, "{scheduler}: {null} of {all}");
         assert_eq!(account["errors"], 0);
         assert_eq!(account["depth_max"], 4, "the backlog is the scheduler's");
@@ -242,17 +243,18 @@ fn served_disk_leaves_nothing_behind() {
         return;
     }
     let device = "constant:service_us=1000";
-    // A signal: unmounted, reported, status 0.
+    // After a signal, the disk is unmounted, the report is written, and the status is 0.
     let served = Served::start(device, "64M", &[]);
     let (mount, status) = served.signal("TERM");
     assert!(status.success() && !disk::mounted(&mount));
 
-    // The client dies with a loop device attached: the server removes both.
+    // If the client dies while a loop device is attached, the server removes the mount and the loop
+    // device.
     let served = Served::start(device, "64M", &[]);
     let mount = served.mount();
     let loop_device = served.attach();
     let name = loop_device.path().to_owned();
-    // As if this process had been killed: it does not detach the device.
+    // As if this process had been killed, the loop device is not detached here.
     std::mem::forget(loop_device);
     let account = served.stop();
     assert_eq!(account["verdict"], "idle");
@@ -262,7 +264,7 @@ fn served_disk_leaves_nothing_behind() {
         name.display()
     );
 
-    // The server is killed: its mount stays dead until the next start, which replaces it.
+    // If the server is killed, its mount remains without a server. The next start replaces it.
     let served = Served::start(device, "64M", &[]);
     let (mount, status) = served.signal("KILL");
     assert!(!status.success() && disk::mounted(&mount));

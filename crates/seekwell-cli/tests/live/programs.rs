@@ -1,5 +1,6 @@
-//! Real programs by their recipes: PostgreSQL under pgbench, SQLite and nginx, with cells of
-//! seconds, on ext4 on the test's loop device; and a phone's /sys in place of the kernel's.
+//! Runs real programs by their recipes: PostgreSQL under pgbench, SQLite and nginx. Each cell takes
+//! seconds, on ext4 on the test's loop device. Another test replaces the kernel's /sys by that of a
+//! phone.
 
 use crate::disk::missing_requirement;
 use crate::host::{Mount, document};
@@ -8,7 +9,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 
-/// Each gives its metric, with requests that reached the device, and leaves no process and no file.
+/// Each program must give its metric, and its requests must reach the device. No process and no
+/// file may remain.
 #[test]
 fn real_programs_report_their_metrics_and_leave_nothing_behind() {
     let mut m = None;
@@ -70,7 +72,7 @@ fn real_programs_report_their_metrics_and_leave_nothing_behind() {
             csv.out
         );
         m.is_as_before();
-        // No process stays: its working directory, or one of its files, would be below this
+        // No process may remain. Its working directory, or one of its files, would be below this
         // directory.
         for e in fs::read_dir("/proc").expect("there").flatten() {
             let cwd = fs::read_link(e.path().join("cwd")).unwrap_or_default();
@@ -84,8 +86,8 @@ fn real_programs_report_their_metrics_and_leave_nothing_behind() {
     }
 }
 
-/// `host`, `switch` and `run` unchanged, with the /sys of a phone of 2014 (eMMC, single-queue
-/// names) mounted over this machine's, in a separate mount namespace.
+/// `host`, `switch` and `run` must work with the /sys of a phone of 2014 (eMMC, single-queue
+/// names). It is mounted over this machine's /sys in a separate mount namespace.
 #[test]
 fn host_switch_and_run_work_with_a_phones_sys() {
     if let Some(why) = missing_requirement(&["unshare", "mount"]) {
@@ -121,7 +123,7 @@ fn host_switch_and_run_work_with_a_phones_sys() {
     ] {
         put(&format!("block/mmcblk0/queue/{file}"), text);
     }
-    // The device of its user-data partition is that of the test's directory.
+    // The phone's partition for user data gets the device number of the test's directory.
     put(
         "block/mmcblk0/mmcblk0p28/dev",
         &format!("{major}:{minor}\n"),
@@ -132,7 +134,8 @@ fn host_switch_and_run_work_with_a_phones_sys() {
     std::os::unix::fs::symlink("../../block/mmcblk0/mmcblk0p28", link).expect("linked");
     let seekwell = env!("CARGO_BIN_EXE_seekwell");
     let (at, data) = (dir.display(), dir.join("data").display().to_string());
-    // A plain file does not add brackets like the kernel, so the script writes them.
+    // The kernel puts the active scheduler in brackets. A plain file does not, so the script writes
+    // them.
     let script = format!(
         "set -e\n\
          mount --bind {at}/sys /sys\n\

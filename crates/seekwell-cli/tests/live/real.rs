@@ -1,5 +1,5 @@
-//! `run --dir` and `--raw` on the test's disks: loop devices over files, with a small ext4 that
-//! fills up, is read-only, or is on a partition.
+//! Runs `run --dir` and `--raw` on disks of the test. They are loop devices over files. A small
+//! ext4 on them is full, read-only, or on a partition.
 
 use crate::disk::{missing_requirement, run, serialize_tests, until, written};
 use serde_json::Value;
@@ -46,7 +46,7 @@ fn seekwell(args: &[&str]) -> Ran {
     Ran::of(start(args))
 }
 
-/// A loop device over a file of 64 MiB; removed with everything on it when dropped.
+/// A loop device over a file of 64 MiB. Dropping it removes the device with everything on it.
 struct Loop {
     dir: PathBuf,
     dev: String,
@@ -55,7 +55,7 @@ struct Loop {
 }
 
 impl Loop {
-    /// Over memory, if available: its speed does not matter.
+    /// Makes a loop device over a file in memory, if possible, because its speed does not matter.
     fn quick() -> Self {
         let memory = Path::new("/dev/shm");
         let temporary = std::env::temp_dir();
@@ -82,7 +82,7 @@ impl Loop {
     fn name(&self) -> &str {
         self.dev.trim_start_matches("/dev/")
     }
-    /// The file `queue/scheduler`.
+    /// Returns the text of `queue/scheduler`.
     fn schedulers(&self) -> String {
         let path = format!("/sys/block/{}/queue/scheduler", self.name());
         fs::read_to_string(path).expect("a loop device has one")
@@ -93,7 +93,7 @@ impl Loop {
         let inside = text.split(['[', ']']).nth(1);
         inside.unwrap_or(text.trim()).to_owned()
     }
-    /// Creates and mounts ext4 on a device; returns the mount point.
+    /// Creates ext4 on a device and mounts it. Returns the mount point.
     fn ext4(&mut self, dev: &str) -> PathBuf {
         run("mkfs.ext4", &["-q", "-F", dev]);
         let at = self.dir.join(format!("mnt{}", self.mounts.len()));
@@ -168,7 +168,7 @@ fn full_disk_is_rejected_before_or_reported_during_a_run() {
         r.err
     );
 
-    // Another process fills it in the middle.
+    // Another process fills the file system in the middle of the run.
     for workload in [
         "fs-mark:files=8000,size=4k",
         "sqlite:transactions=10000,row=400,think=0,pause=0",
@@ -279,7 +279,8 @@ fn raw_devices_run_at_depth_on_both_sector_sizes() {
                 assert!(name.starts_with(place), "{name}");
             }
         }
-        // Sixteen at a time through io_uring, without the page cache: on the device, then on files.
+        // Sixteen requests at a time go through io_uring and bypass the page cache, first on the
+        // device and then on files.
         let job = disk.dir.join("deep.fio");
         let text = format!(
             "[deep]\nfilename={dev}\nrw=randread\nbs=4k\nsize=8m\ndirect=1\nioengine=io_uring\n\

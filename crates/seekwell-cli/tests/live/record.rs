@@ -11,13 +11,13 @@ use std::process::Command;
 
 fn recorded(rig: &Rig, name: &str, command: &[&str]) -> Value {
     let file = rig.dir.join(name).display().to_string();
-    // With tracefs, which cannot miss a completion while another disk is active.
+    // tracefs is used, because it cannot miss a completion while another disk is active.
     let args = [
         "-q", "record", &rig.name, "--by", "tracefs", "-o", &file, "--json", "--",
     ];
     let r = rig.run(&[&args, command].concat());
     assert_eq!(r.code, Some(0), "{}", r.err);
-    // The output of the command comes first.
+    // The output of the measured command comes before the JSON document.
     let from = r.out.find("{\n").unwrap_or_else(|| panic!("{}", r.out));
     serde_json::from_str(&r.out[from..]).expect("JSON")
 }
@@ -58,7 +58,7 @@ fn recorded_trace_is_readable_by_other_tools_and_replays_identically() {
         "{first}"
     );
 
-    // Replayed by fio on the same device, and recorded again.
+    // fio replays the trace on the same device, and the replay is recorded again.
     let at = |name: &str| rig.dir.join(name).display().to_string();
     let (a, iolog) = (at("a.ftrace"), at("a.iolog"));
     let r = rig.run(&[
@@ -154,8 +154,9 @@ fn recorded_trace_is_readable_by_other_tools_and_replays_identically() {
     assert!(text.contains("D2C") && text.contains("Q2C"), "{text}");
 }
 
-/// Both ways record the same requests of the same run, one nested in the other. Every record is
-/// equal, including the process, except for the rounding of times by tracefs.
+/// Both recorders record the same run, one nested in the other. They must record the same requests.
+/// Every field must be equal, including the process. Only the times differ, because tracefs rounds
+/// them.
 #[test]
 fn bpf_and_tracefs_record_the_same_requests() {
     let Some(rig) = Rig::new("BPF against tracefs") else {
@@ -192,9 +193,9 @@ fn bpf_and_tracefs_record_the_same_requests() {
     ];
     all.extend(job.map(str::to_owned));
     let all: Vec<&str> = all.iter().map(String::as_str).collect();
-    // BPF misses a completion that comes while a program runs for another disk's event; the exit
-    // status is then 4. With 1,000 I/Os next to a disk with 1,000 I/Os per second that happens at
-    // most once in a hundred runs: five times in a row is one in 10^10.
+    // BPF can miss a completion that comes while a program runs for an event of another disk. The
+    // exit code is then 4. With 1,000 I/Os next to a disk with 1,000 I/Os per second, that happens
+    // at most once in a hundred runs. Five times in a row has a probability of 10^-10.
     let recorded = || -> Option<(Ran, Vec<Value>)> {
         let r = rig.run(&all);
         if r.err.contains("a BPF ") || r.err.contains("does not count") {
@@ -238,7 +239,8 @@ fn bpf_and_tracefs_record_the_same_requests() {
         (&bpf["classes"], &bpf["bytes"]),
         (&tracefs["classes"], &tracefs["bytes"])
     );
-    // Simultaneous events on two CPUs may be in either order, and each recorder has its own times.
+    // Simultaneous events on two CPUs may be in either order. The times of the two recorders
+    // differ.
     let requests = |all: &[String]| -> Vec<String> {
         let names: Vec<&str> = all[0].split(',').collect();
         let place = |name: &str| names.iter().position(|n| *n == name).expect("a column");
@@ -257,7 +259,7 @@ fn bpf_and_tracefs_record_the_same_requests() {
 
 #[test]
 fn recorded_commands_exit_code_is_returned_and_nothing_left_behind() {
-    // Leftovers of another test's killed run would be seen too.
+    // The commands would also see leftovers of another test's killed run.
     let _turn = serialize_tests();
     let Some(rig) = Rig::new("a recorded command") else {
         return;
@@ -304,7 +306,8 @@ fn recorded_commands_exit_code_is_returned_and_nothing_left_behind() {
     assert_eq!(dead.count(), 0);
 }
 
-/// In a separate mount namespace: the machine's rules and notes are not touched.
+/// The test uses a separate mount namespace, so that the rules and notes of this machine stay
+/// unchanged.
 #[test]
 fn written_udev_rule_is_applied_by_udev_and_undone() {
     let Some(rig) = Rig::new("udev rules") else {

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// A loop device over a sparse file, and a directory for records; both are removed with the value.
+/// A loop device over a sparse file, and a directory for records. Dropping the value removes both.
 pub struct Rig {
     pub device: Option<LoopDevice>,
     pub name: String,
@@ -21,11 +21,11 @@ pub struct Rig {
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Rig {
-    /// `None`, with the reason in the test's output, if the machine lacks something.
+    /// Returns `None` if the machine lacks something, and prints the reason.
     pub fn new(what: &str) -> Option<Rig> {
         Rig::with(what, 64)
     }
-    /// Over a sparse file of this size.
+    /// Like `new`, with a sparse file of this size.
     pub fn with(what: &str, mib: u64) -> Option<Rig> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         if let Some(why) = crate::disk::missing_requirement(&["losetup"]) {
@@ -65,7 +65,7 @@ impl Rig {
     pub fn queue(&self) -> PathBuf {
         Path::new("/sys/block").join(&self.name).join("queue")
     }
-    /// Every readable file of the queue.
+    /// Returns every readable file of the queue, with its text.
     pub fn settings(&self) -> BTreeMap<String, String> {
         let mut all = BTreeMap::new();
         for dir in ["", "iosched/"] {
@@ -91,7 +91,7 @@ impl Rig {
             .scheduler()
             .expect("read")
     }
-    /// Checks that settings, scheduler and records are as at the start.
+    /// Checks that settings and records are as they were at the start.
     pub fn is_as_before(&self) {
         assert_eq!(self.settings(), self.before);
         assert!(!self.records().exists(), "no record is left");
@@ -100,7 +100,7 @@ impl Rig {
         self.dir.join("records")
     }
     pub fn command(&self, args: &[&str]) -> Command {
-        // In a background job SIGINT is ignored, also in child processes, so it is reset.
+        // A background job ignores SIGINT, and so do its child processes. The command resets this.
         let mut c = Command::new("env");
         c.args([
             "--default-signal=INT,TERM,HUP",
@@ -135,11 +135,11 @@ impl Rig {
         assert_eq!(self.active(), "bfq");
         child
     }
-    /// A script that announces its start (with its process number), then runs `rest`.
+    /// Returns a script that announces its start with its process ID, and then runs `rest`.
     pub fn script(&self, rest: &str) -> String {
         self.script_after("", rest)
     }
-    /// The same, with a command before the announcement.
+    /// Returns the same script with the command `first` before the announcement.
     pub fn script_after(&self, first: &str, rest: &str) -> String {
         let started = self.dir.join("started").display().to_string();
         format!("{first}echo $$ > {started}.new; mv {started}.new {started}; {rest}")
@@ -153,7 +153,7 @@ impl Rig {
 impl Drop for Rig {
     fn drop(&mut self) {
         if let Some(device) = self.device.take() {
-            // Cleans up after a failed test.
+            // If the test failed, the scheduler must be reset here.
             let _ = fs::write(self.queue().join("scheduler"), "none");
             drop(device);
         }
@@ -175,8 +175,8 @@ pub fn ran(o: Output) -> Ran {
     }
 }
 
-/// Waits for the end of a process that was told to end; kills it after the limit and fails the
-/// test.
+/// Waits for the end of a process that was told to end. After the time limit, kills the process and
+/// fails the test.
 pub fn wait_for_end(mut child: Child) -> Ran {
     let end = Instant::now() + PATIENCE;
     while child.try_wait().expect("ours").is_none() {
@@ -186,7 +186,7 @@ pub fn wait_for_end(mut child: Child) -> Ran {
         }
         std::thread::sleep(Duration::from_millis(10));
     }
-    // A command that wrongly lives on would hold the pipes.
+    // If the command is still alive by mistake, it holds the pipes open.
     ran(child.wait_after_kill())
 }
 
@@ -194,7 +194,7 @@ pub fn pid(child: &Child) -> Pid {
     Pid::from_raw(child.id().cast_signed()).expect("a process")
 }
 
-/// The guard process of a run: its child that is not the command.
+/// Returns the guard process of a run. It is the child process that is not the command.
 pub fn guard_process(child: &Child) -> Option<Pid> {
     let file = format!("/proc/{0}/task/{0}/children", child.id());
     let text = fs::read_to_string(file).ok()?;
@@ -208,7 +208,7 @@ pub fn guard_process(child: &Child) -> Option<Pid> {
     all.find(is).and_then(Pid::from_raw)
 }
 
-/// The output of a process whose command lives on and holds the pipes.
+/// Returns the output of a killed process whose command is still alive and holds the pipes open.
 pub trait Killed {
     fn wait_after_kill(self) -> Output;
 }
@@ -220,7 +220,8 @@ impl Killed for Child {
         let mut stderr = Vec::new();
         if let Some(mut pipe) = self.stderr.take() {
             rustix::io::ioctl_fionbio(&pipe, true).expect("set");
-            // Reads until no data are available, which is an error here.
+            // Reads until no more data are available. The pipe is still open, so the read ends with
+            // an error.
             let _ = pipe.read_to_end(&mut stderr);
         }
         Output {

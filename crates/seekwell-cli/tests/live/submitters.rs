@@ -8,11 +8,12 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 
-/// Serves one request at a time. On a disk that is not rotational cfq does not idle, and a reader
-/// that comes a moment later loses its turn in any class.
+/// The device serves one request at a time. It is rotational, because cfq does not idle on other
+/// disks. Without idling, a reader whose next request comes a moment later loses its turn in any
+/// class.
 const DEVICE: &str = "constant:service_us=2000,depth=1,rotational=yes";
 
-/// Two readers of different classes, by fio.
+/// fio runs two readers of different classes.
 #[test]
 fn reader_of_the_higher_io_class_is_served_first() {
     let _turn = serialize_tests();
@@ -61,7 +62,7 @@ fn readers_under(scheduler: &str) {
         (&0.into(), &0.into())
     );
 
-    // On a busy machine too the scheduler decided by the priorities in the log.
+    // On a busy machine too, the scheduler must have used the priorities in the log.
     let (same, all) = replayed(model(DEVICE, Some(scheduler)), &log);
     std::fs::remove_file(&log).expect("ours");
     println!("{same} of {all} completion times as predicted");
@@ -71,7 +72,8 @@ fn readers_under(scheduler: &str) {
     });
 }
 
-/// Through a loop device every request comes from a kernel worker: reported before and after.
+/// Through a loop device, every request comes from a kernel worker. The server reports this at the
+/// start and at the end.
 #[test]
 fn account_reports_that_a_loop_device_hides_the_submitters() {
     let _turn = serialize_tests();

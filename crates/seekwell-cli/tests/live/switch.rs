@@ -1,5 +1,6 @@
-//! `seekwell switch` on the test's loop devices: the settings are active, and everything is
-//! restored: at the end, after a failed command, after signals, after a panic, after kill -9.
+//! Runs `seekwell switch` on the test's loop devices. The settings must become active. Everything
+//! must be restored at the end, after a failed command, after signals, after a panic, and after
+//! kill -9.
 
 use crate::rig::{Killed, PATIENCE, Rig, guard_process, pid, ran, wait_for_end};
 use rustix::process::{Signal, kill_process};
@@ -44,7 +45,8 @@ fn switch_takes_effect_and_the_printed_command_undoes_it() {
         "{}",
         r.out
     );
-    // A switch to another scheduler reports the lost settings; the printed command restores them.
+    // A switch to another scheduler reports which settings are lost. The printed command restores
+    // them.
     let r = rig.run(&["switch", &rig.name, "bfq"]);
     assert_eq!(
         (r.code, rig.active().as_str()),
@@ -173,7 +175,8 @@ fn signals_reach_the_command_and_settings_are_restored() {
     let trap = "trap 'exit 33' INT TERM HUP; ";
     let waits = "while :; do sleep 0.05; done";
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
-        // One command that ends by the signal, one that acts first.
+        // One command is ended by the signal. The other command catches the signal and does some
+        // work first.
         for (first, rest, code) in [
             ("", "exec sleep 600", 128 + signal.as_raw()),
             (trap, waits, 33),
@@ -194,7 +197,7 @@ fn guard_process_restores_settings_after_sigkill() {
         return;
     };
     let child = rig.start(&rig.script("exec sleep 600"));
-    // Signals that stop programs do not stop the guard process.
+    // Signals that end programs do not end the guard process.
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         kill_process(guard_process(&child).expect("it has one"), signal).expect("it runs");
     }
@@ -224,7 +227,7 @@ fn next_run_restores_settings_after_sigkill_of_program_and_guard() {
             "what to type was said: {}",
             r.err
         );
-        // The command lives on; nothing restored the settings.
+        // The command is still alive, and nothing has restored the settings.
         assert_eq!(rig.active(), "bfq");
         kill_process(rig.script_pid(), Signal::KILL).expect("it runs");
         let r = rig.run(&["host"]);
@@ -306,7 +309,7 @@ fn settings_are_restored_after_a_panic() {
     rig.is_as_before();
 }
 
-/// The command detaches its own device: reported, harmless, without leftovers.
+/// The command detaches its own device. This is reported and does no harm.
 #[test]
 fn vanished_device_is_reported_without_error() {
     let Some(mut rig) = Rig::new("a device that goes away") else {
@@ -316,7 +319,7 @@ fn vanished_device_is_reported_without_error() {
     let r = rig.run(&[
         "switch", &rig.name, "bfq", "--for", "losetup", "--detach", &node,
     ]);
-    // From here on its number may be reused.
+    // The number of the device may be reused from here on.
     std::mem::forget(rig.device.take());
     assert_eq!(r.code, Some(0), "{}", r.err);
     assert!(
@@ -347,8 +350,8 @@ fn host_reports_the_scheduler_below_a_loop_device() {
     rig.is_as_before();
 }
 
-/// The device under / needs a confirmation. (Here a table of mounts declares the test's device as
-/// that.)
+/// Switching the device under / needs a confirmation. (A table of mounts declares the test's device
+/// to be that device.)
 #[test]
 fn root_device_is_switched_only_after_confirmation() {
     let Some(rig) = Rig::new("the device under /") else {

@@ -1,5 +1,5 @@
-//! Writeback throttling in the running kernel: its state after a scheduler is selected equals the
-//! table of the simulations, and `compare --host` does not change it.
+//! Tests writeback throttling in the running kernel. After a scheduler is selected, its setting
+//! must equal the table that the simulations use. `compare --host` must not change it.
 
 use crate::rig::ran;
 use seekwell_host::watch::Ext4;
@@ -13,10 +13,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// `LOOP_CTL_REMOVE` of linux/loop.h.
 const LOOP_CTL_REMOVE: rustix::ioctl::Opcode = 0x4C81;
 
-/// Two tests that look for an unused number at once would find the same.
+/// Lock for the search for an unused number. Two tests that search at the same time would find the
+/// same number.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// A loop device with a number that was never used, so its settings were never written.
+/// A loop device whose number was never used, so that its settings were never written.
 struct Fresh {
     number: usize,
     dir: PathBuf,
@@ -77,7 +78,7 @@ impl Drop for Fresh {
         let _ = Command::new("losetup").arg("-d").arg(self.node()).status();
         let control = fs::File::open("/dev/loop-control");
         if let Ok(control) = control {
-            // The device exists until this call removes it; no program makes the call.
+            // Only this call removes the device, because no program does it.
             #[allow(unsafe_code)]
             // SAFETY: the call takes a number, not a pointer.
             let _ = unsafe {
@@ -101,7 +102,8 @@ fn running_kernels_wbt_defaults_equal_the_table() {
         assert_eq!(f.usec(), wbt::default_usec(&name, false), "{name}");
     }
     f.write("scheduler", "bfq");
-    // The kernel ignores a write of the remembered value, but not of the value plus one.
+    // The kernel ignores a write of the value that it remembers. It does not ignore that value plus
+    // one.
     f.write("wbt_lat_usec", &wbt::FLASH_USEC.to_string());
     assert_eq!(f.usec(), 0);
     f.write(
@@ -109,7 +111,7 @@ fn running_kernels_wbt_defaults_equal_the_table() {
         &wbt::opposite_usec("bfq", false).to_string(),
     );
     assert_eq!(f.usec(), wbt::FLASH_USEC + 1);
-    // A value written by hand stays; for a rotational disk the default is another.
+    // A value that a user wrote is kept. For a rotational disk, the default is different.
     f.write("scheduler", "none");
     assert_eq!(f.usec(), wbt::FLASH_USEC + 1);
     f.write("rotational", "1");

@@ -1,4 +1,5 @@
-//! `compare --host` with its simulation, with limits of control groups, and after a power cut.
+//! Tests `compare --host` with its simulation, with limits of control groups, and after a power
+//! cut.
 
 use crate::disk::serialize_tests;
 use crate::host::{Mount, document, until, wait_until_directory_unused};
@@ -7,9 +8,9 @@ use rustix::process::{Signal, kill_process};
 use std::fs;
 use std::path::Path;
 
-/// The same script in simulation: both figures and their ratio are in one document, and the disk is
-/// restored before the simulation starts. A disk with ten times the service time is slower in
-/// simulation.
+/// The same script also runs in simulation. One document contains both figures and their ratio, and
+/// the disk is restored before the simulation starts. In simulation, a disk with ten times the
+/// service time is slower.
 #[test]
 fn simulation_and_host_results_are_reported_with_their_ratio() {
     let Some(m) = Mount::new("simulation beside reality") else {
@@ -72,7 +73,7 @@ fn simulation_and_host_results_are_reported_with_their_ratio() {
         assert!(r.out.contains(says), "{says}: {}", r.out);
     }
     m.is_as_before();
-    // A program cannot be simulated: reported before anything runs.
+    // A program cannot be simulated. This is reported before anything runs.
     let r = m.rig.run(&[
         "compare",
         "--host",
@@ -89,11 +90,12 @@ fn simulation_and_host_results_are_reported_with_their_ratio() {
     m.is_as_before();
 }
 
-/// All processes are killed at once, including the guard. One command reports, restores and removes
-/// the leftovers; a second one finds nothing. The same after a boot, but without settings.
+/// All processes are killed at once, including the guard process. One command then reports,
+/// restores and removes the leftovers, and a second command finds nothing. After a boot the same
+/// holds, except that there are no settings to restore.
 #[test]
 fn leftovers_of_a_power_cut_are_restored_and_reported() {
-    // Leftovers of another test's killed run would be reported too.
+    // The commands would also report leftovers of another test's killed run.
     let _turn = serialize_tests();
     let Some(m) = Mount::new("what a power cut leaves") else {
         return;
@@ -119,8 +121,7 @@ fn leftovers_of_a_power_cut_are_restored_and_reported() {
         child.wait().expect("ours");
         assert!(m.rig.records().exists() && state.exists(), "both are left");
         if booted {
-            // After a boot no process is left, the contents of /run are gone, and the boot's number
-            // differs.
+            // After a boot, no process exists, /run is empty, and the boot has another ID.
             wait_until_directory_unused(&m.at());
             fs::remove_dir_all(m.rig.records()).expect("ours");
             let scheduler = m.rig.queue().join("scheduler");
@@ -162,8 +163,8 @@ fn leftovers_of_a_power_cut_are_restored_and_reported() {
     }
 }
 
-/// A limit of a control group works under any scheduler: under `none` the limited reader takes the
-/// expected time, and no group is left.
+/// A limit of a control group works under any scheduler. Under `none`, the limited reader must take
+/// the expected time, and no group may remain.
 #[test]
 fn cgroup_limit_applies_to_a_neighbour() {
     let Some(m) = Mount::new("limits of control groups") else {
@@ -173,7 +174,7 @@ fn cgroup_limit_applies_to_a_neighbour() {
         println!("skipped: limits of control groups: no blkio of version 1 here");
         return;
     }
-    // 30 reads of 4 KiB without the page cache, at 20 per second or at full speed.
+    // Thirty reads of 4 KiB bypass the page cache. They run at 20 per second, or at full speed.
     let read = "dd if=f of=/dev/null bs=4k count=30 iflag=direct";
     let write = "dd if=/dev/zero of=f bs=4k count=30 conv=fsync";
     let file = m.file(

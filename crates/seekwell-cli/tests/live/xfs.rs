@@ -1,5 +1,5 @@
-//! The same on xfs as on ext4: the scheduler below is found, schedulers are set, measured and
-//! restored, and the recording equals the requests to the device.
+//! Repeats the tests of ext4 on xfs. The scheduler below the file system is found. Schedulers are
+//! set, measured and restored. The recording equals the requests to the device.
 
 use crate::disk::{missing_requirement, run};
 use crate::host::document;
@@ -90,7 +90,7 @@ fn host_experiment_runs_on_xfs() {
     x.rig.is_as_before();
 }
 
-/// A megabyte of direct writes is a megabyte in the recording, whatever the log adds.
+/// A megabyte of direct writes is a megabyte in the recording, whatever the file system's log adds.
 #[test]
 fn recording_on_xfs_contains_every_written_byte() {
     let Some(x) = Xfs::new("a record on xfs") else {

@@ -1,10 +1,10 @@
-//! `seekwell apply` below a separate root: files, settings, and undo.
+//! Tests `seekwell apply` in a copied tree: files, settings, and undo.
 
 use super::host::{Copy, assert_commands_name_the_tree, phone};
 use crate::seekwell;
 use std::fs;
 
-/// A workstation's disk with udev's data.
+/// Makes the tree of a workstation with one disk, and with udev's data about it.
 fn disk(name: &str) -> Copy {
     let c = Copy::new(name);
     c.disk("sda", "8:0", "none [mq-deadline] kyber bfq\n", 4 << 40);
@@ -30,7 +30,7 @@ fn scheduler_choice_is_previewed_applied_persisted_and_undone() {
         seekwell(&all.iter().map(String::as_str).collect::<Vec<_>>())
     };
     let before = c.all();
-    // A dry run changes nothing, and neither does a question without an answer.
+    // Neither a dry run nor a question without an answer changes anything.
     for (more, says, code) in [
         (&["bfq", "--persist", "--dry-run"][..], "--dry-run", 0),
         (&["bfq", "--persist"], "add --yes", 2),
@@ -88,7 +88,8 @@ fn ignored_elevator_kernel_parameter_is_reported() {
     );
 }
 
-/// A phone of 2014: single-queue names, an eMMC without udev, a kernel that obeys `elevator=`.
+/// A phone of 2014 has single-queue names, an eMMC without udev, and a kernel that obeys
+/// `elevator=`.
 #[test]
 fn phone_scheduler_is_switched_and_persisted_with_the_phones_own_means() {
     let c = phone("apply-phone");
@@ -101,7 +102,7 @@ fn phone_scheduler_is_switched_and_persisted_with_the_phones_own_means() {
     assert_eq!(r.code, 0, "{}", r.err);
     assert!(r.out.contains("elevator=row"), "{}", r.out);
     assert_eq!(scheduler(&c, "mmcblk0").trim(), "noop deadline [row] cfq");
-    // Its serial number is an attribute.
+    // The serial number of an eMMC is an attribute in sysfs.
     let r = run(&["deadline", "--persist", "--dry-run"]);
     assert!(
         r.out.contains("ATTR{device/serial}==\"0x1b2c3d4e\", "),
@@ -118,8 +119,8 @@ fn phone_scheduler_is_switched_and_persisted_with_the_phones_own_means() {
     assert_commands_name_the_tree(&c, &r.err);
 }
 
-/// A rule that would come after Seekwell's, and the active profile of tuned, are named by file and
-/// line, with the scheduler that would win.
+/// A rule may run after Seekwell's rule, or a tuned profile may be active. The command then names
+/// the file and line, and the scheduler that it would set.
 #[test]
 fn boot_configuration_that_overrides_the_choice_is_named() {
     let c = disk("apply-later");
@@ -136,22 +137,22 @@ fn boot_configuration_that_overrides_the_choice_is_named() {
         r.out.split_whitespace().collect::<Vec<_>>().join(" ")
     };
     let rule = "/etc/udev/rules.d/90-io-schedulers.rules:2 sets kyber";
-    // Without --persist the file wins at the next boot.
+    // Without --persist, the file sets its scheduler at the next boot.
     let out = run(&["none", "--dry-run"]);
     assert!(
         out.contains(&format!("At boot {rule}. The choice lasts until then")),
         "{out}"
     );
-    // Seekwell's rule takes a name that comes later, and says why.
+    // Seekwell gives its rule a name that sorts later, and says why.
     let out = run(&["none", "--persist", "--dry-run"]);
     let name = "91-seekwell-WDCWD40EFRXWCC4E0001.rules";
     assert!(out.contains(rule) && out.contains(name), "{out}");
     assert!(!out.contains("At boot"), "nothing comes after it: {out}");
-    // A rule for the same scheduler is not a rival.
+    // A rule that sets the same scheduler is no problem.
     let out = run(&["kyber", "--persist", "--dry-run"]);
     assert!(out.contains("62-seekwell-") && !out.contains(rule), "{out}");
     assert_eq!(c.all(), before);
-    // The written rule is found again, and no second one is made.
+    // The command finds the rule that it has written, and does not write a second one.
     let out = run(&["none", "--persist", "--yes"]);
     assert!(
         out.contains(&format!("written: {}/etc/udev/rules.d/{name}", c.root())),
@@ -161,7 +162,7 @@ fn boot_configuration_that_overrides_the_choice_is_named() {
     assert!(out.contains(&format!("/{name}:")), "{out}");
     let rules = fs::read_dir(c.0.join("etc/udev/rules.d")).expect("there");
     assert_eq!(rules.count(), 2);
-    // tuned comes after all rules: a rule cannot override it, a profile can.
+    // tuned runs after all rules. A rule cannot override it, but a profile can.
     c.put("etc/tuned/active_profile", "mine\n");
     c.put("etc/tuned/mine/tuned.conf", "[disk]\nelevator=bfq\n");
     let tuned =
@@ -193,7 +194,7 @@ fn boot_configuration_that_overrides_the_choice_is_named() {
     run(&["--undo"]);
 }
 
-/// Like `kill -9` between the temporary and the final name of a file.
+/// Makes files like those that `kill -9` leaves before a file gets its final name.
 #[test]
 fn half_written_files_of_a_killed_apply_are_removed() {
     let half = |c: &Copy| {
@@ -221,7 +222,7 @@ fn half_written_files_of_a_killed_apply_are_removed() {
         r.out,
         r.err
     );
-    // There is nothing else to undo: the removal is the result.
+    // There is nothing else to undo, so the removal is the result that is printed.
     half(&c);
     let r = seekwell(&undo);
     assert_eq!(
@@ -240,7 +241,8 @@ fn half_written_files_of_a_killed_apply_are_removed() {
     assert!(!c.0.join("var/lib/seekwell").exists());
 }
 
-/// A note that others may write is refused with a message, also by `host restore`.
+/// If other users may write a note, the note is rejected with a message. `host restore` rejects it
+/// too.
 #[test]
 fn note_writable_by_others_is_rejected() {
     use std::os::unix::fs::PermissionsExt;

@@ -82,8 +82,8 @@ fn arena_rejects_unknown_scheduler_or_trace() {
     assert!(r.err.contains("/nowhere/a.csv"), "{}", r.err);
 }
 
-/// The page of an arena: marks for all schedulers, nothing external; the same figures as on the
-/// screen.
+/// The page of an arena has marks for all schedulers, the same figures as the screen, and nothing
+/// external.
 #[test]
 fn arena_page_shows_every_scheduler_and_the_printed_figures() {
     let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("arena.html");
@@ -113,7 +113,7 @@ fn arena_page_shows_every_scheduler_and_the_printed_figures() {
         assert!(page.contains(word), "{word}");
     }
     assert!(page.contains("--device constant:depth=1,service_us=100"));
-    // The picture has a mark for each scheduler of the layer, and the table a line.
+    // Each scheduler of the layer has a mark in the picture and a line in the table.
     let line = |l: &&str| l.starts_with("mq-deadline ") || l.ends_with(" yes");
     for shown in screen.out.lines().filter(line) {
         let name = shown.split_whitespace().next().expect("a name");

@@ -1,9 +1,10 @@
-//! Any wrong input: exit code 2, and one line that names file, place and remedy.
+//! For any wrong input, the exit code is 2, and one line names the file, the position and the
+//! remedy.
 
 use crate::{project, scratch, seekwell};
 use std::io::Write;
 
-/// One message, no panic, nothing on stdout.
+/// Checks that a command prints one message, does not panic, and prints nothing on stdout.
 fn assert_rejected(args: &[&str], says: &[&str]) {
     let r = seekwell(args);
     assert_eq!(r.code, 2, "{args:?}: {}{}", r.out, r.err);
@@ -190,7 +191,7 @@ fn out_of_range_options_are_rejected() {
     }
 }
 
-/// Faulty presets of the user: one line that names file, line and remedy, wherever a device is
+/// A faulty preset of the user gives one line with file, line and remedy, wherever a device is
 /// named.
 #[test]
 fn faulty_device_files_are_rejected_with_line_and_remedy() {

@@ -106,7 +106,7 @@ fn fio_job_continues_without_fallocate() {
     let text = good(&["run", &file, "-q", "--details", "-s", "deadline-2.6.18,cfq"]);
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("goes on without fallocate"), "{text}");
-    // Both wrote everything, which is said of the mean and of the 99th percentile.
+    // Both schedulers wrote everything. The text says so for the mean and for the 99th percentile.
     assert_eq!(words.matches("(n 256)").count(), 4, "{text}");
     let job = "[r]\nsize=1m\nbs=4k\nrw=randread:8\n";
     let file = scratch("runs.fio", job.as_bytes());

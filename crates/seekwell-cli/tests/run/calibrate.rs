@@ -8,7 +8,7 @@ use std::fs;
 
 const MIB: usize = 1 << 20;
 
-/// A file without holes in which every block differs.
+/// Makes a file without holes, in which every block is different.
 fn image(name: &str, mib: usize) -> String {
     let mut x = 1u64;
     let bytes: Vec<u8> = (0..mib * MIB / 8)
@@ -30,7 +30,7 @@ fn shell(program: &str, args: &[&str]) -> Option<String> {
         .then(|| String::from_utf8_lossy(&o.stdout).trim().to_owned())
 }
 
-/// A loop device over the test's file; detached when dropped.
+/// A loop device over a file of the test. Dropping it detaches the device.
 struct Loop(String);
 
 impl Loop {
@@ -47,7 +47,7 @@ impl Drop for Loop {
     }
 }
 
-/// A mount of the test; unmounted when dropped.
+/// A mount of the test. Dropping it unmounts the file system.
 struct Mount(String);
 
 impl Drop for Mount {
@@ -61,8 +61,8 @@ fn path_of(name: &str) -> String {
     dir.join(name).display().to_string()
 }
 
-/// The result of a calibration of a real device, under any load: a preset that can be listed and
-/// run, or a reason why there is none.
+/// Checks the result of calibrating a real device under any load. Either there is a preset that can
+/// be listed and run, or the result says why there is none.
 fn check(r: &Ran, preset: &str) {
     let json: Value = serde_json::from_str(&r.out).unwrap_or_else(|e| panic!("{e}: {}", r.err));
     let seconds = json["seconds"].as_f64().expect("seconds");
@@ -70,7 +70,8 @@ fn check(r: &Ran, preset: &str) {
     assert!(seconds < 25.0, "the budget was 10 s, it took {seconds}");
     assert!(json["ios"].as_u64() > Some(100));
     if json["preset"].is_null() {
-        // On a busy machine the disk may take milliseconds, or the time may be too short.
+        // On a busy machine, the disk may need milliseconds for a read, or the budget may be too
+        // short.
         assert_eq!(r.code, 2, "{}", r.err);
         assert!(r.err.contains("no preset"), "{}", r.err);
         println!("skipped: no preset to run: {}", json["because"]);
@@ -131,8 +132,8 @@ fn calibrated_file_gives_a_usable_preset() {
     assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"));
 }
 
-/// With permission to write, on an unused device: afterwards every byte is unchanged, and the
-/// device is free. A mounted device is refused.
+/// With permission, an unused device is probed by writes. Afterwards every byte is unchanged, and
+/// the device is free. A mounted device is refused.
 #[test]
 fn calibration_of_a_loop_device_with_writes_restores_its_bytes() {
     let file = image("calibrate-loop.img", 64);
@@ -185,7 +186,7 @@ fn interrupted_calibration_leaves_nothing_behind() {
     let preset = path_of("calibrate-stop.toml");
     let _ = fs::remove_file(&preset);
     let mut run = Watched::begin(&["calibrate", &file, "--budget", "5m", "-o", &preset]);
-    // At least a second of the budget is used.
+    // Wait until the bar shows that at least one second of the budget was used.
     let measures = |f: &str| f.contains(" %  ") && !f.contains(" 0:00 ");
     if !run.shows("the measuring", measures) {
         let err = run.end().err;
@@ -201,8 +202,8 @@ fn interrupted_calibration_leaves_nothing_behind() {
         before == fs::read(&file).expect("the image"),
         "the bytes have changed"
     );
-    // Flash is fitted after all measurements: an interrupted calibration gives no preset and no
-    // partial file.
+    // The parameters of flash are fitted after all measurements. So an interrupted calibration
+    // gives no preset and no partial file.
     let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let parts = fs::read_dir(dir).expect("scratch").filter_map(Result::ok);
     let parts = parts.filter(|e| {

@@ -9,13 +9,13 @@ fn json(args: &[&str]) -> Value {
     serde_json::from_str(&good(args)).expect("one JSON document")
 }
 
-/// A small part of the default runs.
+/// Arguments that select a small part of the default runs.
 const SHORT: &[&str] = &[
     "--device",
     "hdd:hitachi-7k200",
     "--workload",
     "seeker:seconds=1s",
-    // No notes about schedulers younger than the disk.
+    // Without this option there would be notes, because the schedulers are younger than the disk.
     "--quiet",
 ];
 
@@ -33,7 +33,7 @@ fn output_starts_by_naming_the_simulation_and_ends_with_the_reading_guide() {
     assert!(std::path::Path::new(&crate::project("docs/reading.md")).is_file());
 }
 
-/// Distinct values of a field over all records, in order.
+/// Returns the distinct values of a field over all records, in their order.
 fn distinct_values(doc: &Value, of: &str) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for r in doc["records"].as_array().expect("records") {
@@ -61,10 +61,10 @@ fn compare_defaults_to_current_devices_and_kernel_default_references() {
     let cells = doc["analysis"]["cells"].as_array().expect("cells");
     let reference = |c: &Value| c["reference"].as_u64().expect("a place") as usize;
     let references: Vec<&str> = cells.iter().map(|c| today[reference(c)]).collect();
-    // Three figures of interactive, and one of each other workload.
+    // `interactive` has three deciding figures, and each other workload has one.
     let mq = ["mq-deadline"; 5];
     assert_eq!(references, [&["none"; 5][..], &mq, &mq].concat());
-    // Of a list that was typed the first one is.
+    // If the user types a list, the first scheduler of the list is the reference.
     let args = [
         "compare",
         "--json",
@@ -77,7 +77,7 @@ fn compare_defaults_to_current_devices_and_kernel_default_references() {
     assert_eq!(doc["analysis"]["cells"][1]["reference"], 0);
 }
 
-/// Devices, schedulers, workloads and every byte of the former default.
+/// The default of 2012 has the same devices, schedulers, workloads and bytes as these arguments.
 #[test]
 fn era_2012_equals_its_explicit_options() {
     let words = [
@@ -122,7 +122,8 @@ fn recommend_uses_the_defaults_of_compare() {
     }
 }
 
-/// With a single reader a scheduler has no choice: a difference would be a false positive.
+/// With a single reader, a scheduler has no choice. A reported difference would be a false
+/// positive.
 #[test]
 fn single_reader_shows_no_difference_and_published_disk_rates() {
     let doc = json(&[
@@ -141,7 +142,7 @@ fn single_reader_shows_no_difference_and_published_disk_rates() {
         let of = records.iter().filter(|r| r["workload"] == workload);
         of.map(|r| r["metric"]["value"].as_f64().unwrap()).collect()
     };
-    // Bands around a 7200 rpm laptop disk of 2007: some 60 MiB/s, some 70 seeks a second.
+    // A 7200 rpm laptop disk of 2007 reads about 60 MiB/s, or does about 70 seeks per second.
     for (workload, band) in [("hdparm", 50.0..80.0), ("seeker", 60.0..85.0)] {
         let all = values(workload);
         assert!(all.iter().all(|v| band.contains(v)), "{workload}: {all:?}");

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-/// A trace with everything that the interchange format can express, for two processes.
+/// Makes a trace of two processes with everything that the exchange format can express.
 fn trace() -> String {
     let mut text = "t_ns,op,flags,sector,sectors,pid,cpu,device,t_complete\n".to_owned();
     for i in 0..200u64 {
@@ -33,7 +33,7 @@ fn run_with_stdin(args: &[&str], bytes: &[u8]) -> Ran {
         .expect("the binary runs");
     let mut to = child.stdin.take().expect("a pipe");
     let bytes = bytes.to_vec();
-    // The command may stop reading before all is written.
+    // The command may stop reading before all bytes are written.
     let feed = std::thread::spawn(move || drop(to.write_all(&bytes)));
     let out = child.wait_with_output().expect("it ends");
     feed.join().expect("fed");
@@ -66,7 +66,7 @@ fn converted_traces_survive_a_round_trip() {
             assert_eq!(back.out.lines().count(), 201, "{name}");
         }
     }
-    // Text to binary to text.
+    // Converts text to binary, and back to text.
     let text = good(&["convert", &csv, "--to", "blkparse"]);
     let first = scratch("text.blkparse", text.as_bytes());
     let binary = scratch_path("text.blktrace").display().to_string();
@@ -80,7 +80,7 @@ fn convert_selects_time_range_process_and_several_inputs() {
     let part = good(&[
         "convert", &csv, "--from", "0.1", "--until", "0.2", "--pid", "10",
     ]);
-    // The range has records 50 to 99; those of process 10 are the even ones.
+    // The range contains the records 50 to 99. Those of process 10 have even numbers.
     assert_eq!(part.lines().count(), 1 + 25);
     assert!(
         part.lines()
@@ -140,7 +140,7 @@ fn invalid_conversions_are_rejected() {
     assert_eq!(std::fs::metadata(&csv).unwrap().ino(), before);
 }
 
-/// A table found by fuzzing, on which the library panics if overflow is checked.
+/// A fuzzer found this table. The library panics on it if overflow checks are on.
 #[test]
 fn harmful_parquet_file_is_rejected_in_one_line() {
     let harmful = crate::project("crates/seekwell-trace/tests/data/parquet/harmful.parquet");
@@ -155,7 +155,7 @@ fn standard_input_is_accepted_wherever_a_trace_file_is() {
     let text = trace();
     let csv = scratch("stdin.csv", text.as_bytes());
     let zst = zstd::encode_all(text.as_bytes(), 3).unwrap();
-    // A stream can be read only once, so there is a single seed.
+    // A stream can be read only once, so only one seed is possible.
     let one = ["-s", "noop,cfq,bfq-v7r8", "--seeds", "1", "--quiet"];
     let from_file = good(&[&["replay", &*csv][..], &one].concat());
     for bytes in [text.as_bytes(), &zst] {
@@ -180,7 +180,7 @@ fn standard_input_is_accepted_wherever_a_trace_file_is() {
     );
 }
 
-/// An endless stream ends at the limit.
+/// An endless stream is read only up to the limit.
 #[test]
 fn replay_stops_reading_a_pipe_at_the_limit() {
     let mut child = command(&[
@@ -210,7 +210,7 @@ fn replay_stops_reading_a_pipe_at_the_limit() {
     assert!(feed.join().unwrap() < 1_000_000, "it stopped reading");
 }
 
-/// Both commands read the same list.
+/// `explain` and `replay` read the same request list.
 #[test]
 fn explain_and_replay_read_the_same_csv_files() {
     for (name, text) in [
@@ -288,7 +288,7 @@ fn skipped_records_are_reported() {
     good(&["replay", &many, "-s", "noop", "--trace-device", "7"]);
 }
 
-/// Every option in a message exists.
+/// Every option that a message recommends must exist.
 #[test]
 fn remedies_name_only_existing_options() {
     let helps: String = [
@@ -357,12 +357,12 @@ fn remedies_name_only_existing_options() {
     for file in files {
         let text = std::fs::read_to_string(&file).unwrap();
         for (n, line) in text.lines().enumerate() {
-            // Messages are in quotes; `zstd -d --long` and cargo's options belong to other
+            // Messages are in quotes. The options of `zstd -d --long` and of cargo belong to other
             // programs.
             let others = line.contains("zstd -d") || line.contains("cargo ");
             let said = line.contains('"') && !line.trim_start().starts_with("//");
             for o in options(line).iter().filter(|_| said && !others) {
-                // An argument for a child process is not advice.
+                // An option that is passed to a child process is not advice to the user.
                 let passed_on = line.contains(&format!("\"--{o}\""));
                 if !known.contains(o) && !passed_on {
                     bad.push(format!("{}:{}: --{o}", file.display(), n + 1));

@@ -43,10 +43,10 @@ fn experiment_file_is_planned_run_and_stored() {
         assert!(text.contains(word), "{word}\n{text}");
     }
     assert!(dir.join("runs.parquet").exists());
-    // A complete folder is not resumed and never overwritten.
+    // A complete folder is neither resumed nor overwritten.
     let r = seekwell(&["compare", &file, "--results", &to, "-q"]);
     assert_eq!(r.code, 2, "{}", r.err);
-    // Another folder and another number of threads give the same files.
+    // In another folder and with another number of threads, the files are the same.
     let other = format!("{to}-2");
     let _ = std::fs::remove_dir_all(&other);
     good(&[

@@ -12,7 +12,7 @@ fn decisions(name: &str) -> String {
     ))
 }
 
-/// Rows of a log that `--csv` printed: (id, t_ns, event).
+/// Returns the rows (id, t_ns, event) that `--csv` printed.
 fn rows(text: &str) -> Vec<(String, u64, String)> {
     let mut lines = text.lines();
     assert_eq!(lines.next(), Some("id,t_ns,event"));
@@ -164,7 +164,8 @@ fn request_list_runs_under_any_scheduler() {
     );
 }
 
-/// Every scheduler runs a bare list in its own layer; every worked example is its own case.
+/// Every scheduler can run a plain request list in its own layer. Every worked example is a case
+/// that `explain` can run.
 #[test]
 fn every_scheduler_explains_its_steps() {
     let csv = scratch(
@@ -193,7 +194,8 @@ fn every_scheduler_explains_its_steps() {
     }
 }
 
-/// Every rule in a reason is explained: in the legend below the steps, and on the scheduler's page.
+/// Every rule in a reason is explained in two places: in the legend below the steps, and on the
+/// scheduler's page.
 #[test]
 fn every_rule_in_a_reason_is_in_the_legend_and_on_the_page() {
     let csv = scratch(
@@ -271,7 +273,7 @@ fn control_events_are_listed_in_time_order() {
     assert!(at("fifo_batch = 1") < at("arrives    3"));
 }
 
-/// bfq is called every 3 ms while it waits: repeated steps are counted.
+/// While bfq waits, it is called every 3 ms. Steps that repeat are only counted.
 #[test]
 fn repeated_wait_steps_are_collapsed() {
     // The write of process 2 waits while bfq idles for a third request of process 1.
@@ -291,7 +293,7 @@ fn repeated_wait_steps_are_collapsed() {
         .lines()
         .find(|l| l.contains(" more times; this is the last one"));
     let again = again.expect(&text);
-    // 4295 s of 3 ms each.
+    // The wait takes 4295 s and has one step per 3 ms.
     assert!(again.contains("repeated 1,43"), "{again}");
     let doc: Value = serde_json::from_str(&good(&[&args[..], &["--json"]].concat())).expect("JSON");
     let steps = doc["cases"][0]["steps"].as_array().expect("steps");

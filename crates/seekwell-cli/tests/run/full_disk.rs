@@ -1,4 +1,4 @@
-//! Results on a full disk: finished runs are kept, and the experiment can be resumed.
+//! On a full disk, finished runs are kept, and the experiment can be resumed.
 
 use crate::seekwell;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ fn compare<'a>(file: &'a str, to: &'a str) -> [&'a str; 5] {
     ["compare", file, "--results", to, "--threads=1"]
 }
 
-/// A limit on the file size replaces a full disk, and needs no root.
+/// A limit on the file size takes the place of a full disk, because that needs no root.
 #[test]
 fn full_disk_loses_only_the_unfinished_run() {
     let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("full");
@@ -44,14 +44,15 @@ fn full_disk_loses_only_the_unfinished_run() {
     );
     let kept = |dir: &str| seekwell(&["results", dir, "--json"]).out;
     assert!(kept(&cut).contains("\"resumable\""));
-    // With space the same command completes it, with the same result as an uninterrupted one.
+    // When there is space again, the same command completes the experiment. The result equals that
+    // of an experiment that was not interrupted.
     for to in [&cut, &whole] {
         let ran = seekwell(&compare(&file, to));
         assert_eq!(ran.code, 0, "{}", ran.err);
     }
     let bytes = |dir: &str| std::fs::read(Path::new(dir).join("runs.parquet")).expect("read");
     assert!(bytes(&cut) == bytes(&whole));
-    // No space for the folder itself.
+    // Here there is no space for the folder itself.
     std::fs::remove_dir_all(&cut).expect("removed");
     let (code, said) = limited("1");
     assert_eq!(code, Some(3), "{said}");

@@ -1,6 +1,7 @@
-//! Outputs that a person has reviewed and that must not change unnoticed.
+//! Compares outputs with files that a person has reviewed. They must not change unnoticed.
 //!
-//! After an intended change: `SEEKWELL_BLESS=1 cargo test -p seekwell-cli`, then read the diff.
+//! After an intended change, run `SEEKWELL_BLESS=1 cargo test -p seekwell-cli`, and then read the
+//! diff.
 
 use crate::{good, project};
 

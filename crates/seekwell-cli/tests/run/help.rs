@@ -1,8 +1,8 @@
-//! The short help of the commands with the most options.
+//! Tests the short help of the commands with the most options.
 
 use crate::{command, ran};
 
-/// `-h` of a command on a terminal of 80 columns.
+/// Returns the output of `-h` on a terminal of 80 columns.
 fn short(name: &str) -> String {
     let o = command(&[name, "-h"]).env("COLUMNS", "80").output();
     let r = ran(o.expect("it runs"));
@@ -10,7 +10,7 @@ fn short(name: &str) -> String {
     r.out
 }
 
-/// Options of a text, in their order.
+/// Returns the options in a text, in their order.
 fn options(text: &str) -> Vec<&str> {
     let starts = |l: &&str| l.trim_start().starts_with('-') && l.starts_with("  ");
     text.lines()
@@ -49,7 +49,8 @@ fn short_help_is_grouped_and_fits_45_lines() {
         for group in groups {
             assert!(lines.contains(&group), "{name}: {group}\n{text}");
         }
-        // Examples follow all options; after them there is only the reference to the long help.
+        // The examples follow all options. After the examples there is only the reference to the
+        // long help.
         let (before, examples) = text.split_once("\nExamples:\n").expect("examples");
         assert!(before.contains("--color"), "{name}\n{text}");
         let examples: Vec<&str> = examples.lines().collect();
@@ -60,7 +61,7 @@ fn short_help_is_grouped_and_fits_45_lines() {
     }
 }
 
-/// The long help has what the short help leaves out.
+/// The long help contains the options that the short help leaves out.
 #[test]
 fn long_help_lists_every_option() {
     for name in ["compare", "run", "replay"] {

@@ -1,4 +1,5 @@
-//! `seekwell host` on copies of other machines' trees: without root, independent of this machine.
+//! Runs `seekwell host` on copies of the trees of other machines. The tests need no root and do not
+//! depend on this machine.
 
 use crate::{command, good, ran, seekwell};
 use serde_json::Value;
@@ -6,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A tree in cargo's directory for tests.
+/// A copied tree, in cargo's directory for tests.
 pub struct Copy(pub PathBuf);
 
 impl Copy {
@@ -16,7 +17,7 @@ impl Copy {
         fs::create_dir_all(&dir).expect("made");
         Copy(dir)
     }
-    /// Every file and directory with its text.
+    /// Returns every file and directory with its text.
     pub fn all(&self) -> BTreeMap<PathBuf, Option<String>> {
         let mut all = BTreeMap::new();
         let mut left = vec![self.0.clone()];
@@ -52,7 +53,7 @@ impl Copy {
     }
 }
 
-/// A phone of 2014: an eMMC with dozens of partitions, single-queue names.
+/// Makes the tree of a phone of 2014, with dozens of partitions on an eMMC and single-queue names.
 pub fn phone(name: &str) -> Copy {
     let c = Copy::new(name);
     c.disk("mmcblk0", "179:0", "noop deadline row [cfq]\n", 16 << 30);
@@ -124,7 +125,7 @@ fn missing_devices_and_trees_are_reported() {
     assert!(r.err.contains("has no sys/block below it"), "{}", r.err);
 }
 
-/// On any machine, without root.
+/// The command works on any machine and without root.
 #[test]
 fn host_describes_this_machine_without_root() {
     let r = seekwell(&["host"]);
@@ -136,7 +137,7 @@ fn host_describes_this_machine_without_root() {
     assert_eq!((r.code, &*r.out), (2, ""), "a scheduler is missing");
 }
 
-/// The phone's schedulers have their own names; the command that undoes the switch is printed.
+/// The schedulers of a phone have other names. The command that undoes the switch is printed.
 #[test]
 fn switch_works_in_a_copied_phone_tree() {
     let c = phone("host-switch");
@@ -186,8 +187,8 @@ fn switch_works_in_a_copied_phone_tree() {
     );
 }
 
-/// Each printed command for a copied tree names it: without the option it would change this
-/// machine.
+/// Checks that each printed command names the copied tree. Without the option --root, the command
+/// would change this machine.
 pub fn assert_commands_name_the_tree(c: &Copy, printed: &str) {
     let named = format!("--root {}", c.root());
     for line in printed.lines().filter(|l| !l.starts_with("Usage:")) {
@@ -210,7 +211,7 @@ fn suggested_switch_command_names_the_tree() {
     assert!(words.join(" ").contains(&line), "{out}");
 }
 
-/// The unit is written, recognised as Seekwell's, and removed, with its directories.
+/// The unit file is written, recognised as Seekwell's, and removed together with its directories.
 #[test]
 fn restore_unit_is_installed_and_removed() {
     let c = phone("host-unit");
@@ -244,12 +245,12 @@ fn restore_unit_is_installed_and_removed() {
             .output();
         let o = o.expect("it runs");
         let said = String::from_utf8_lossy(&o.stderr).into_owned();
-        // Only this unit: a container lacks others.
+        // Look only for this unit, because a container lacks other units.
         assert!(!said.contains("seekwell-restore.service:"), "{said}");
     } else {
         println!("skipped: systemd-analyze verify: not here");
     }
-    // A unit with the user's changes stays.
+    // A unit file that the user has changed is kept.
     fs::write(&unit, text.clone() + "# mine\n").expect("written");
     let r = restore("--remove-unit");
     assert_eq!(r.code, 2);
@@ -266,7 +267,7 @@ fn restore_unit_is_installed_and_removed() {
     assert!(r.err.contains("nothing that seekwell wrote"), "{}", r.err);
 }
 
-/// An interrupted `apply` is undone; a complete one stays.
+/// An interrupted `apply` is undone, and a complete one is kept.
 #[test]
 fn interrupted_apply_is_undone_by_host_restore() {
     let c = Copy::new("host-half");
@@ -297,7 +298,7 @@ fn interrupted_apply_is_undone_by_host_restore() {
     let after = c.all();
     assert_eq!(restore(), "Nothing is left of killed runs.\n");
     assert_eq!(c.all(), after, "what was finished stays");
-    // Like a power cut: the note says that the change was in progress.
+    // After a power cut, the note would say that the change was in progress.
     let notes = c.0.join("var/lib/seekwell/applied");
     let note = fs::read_dir(notes)
         .expect("there")

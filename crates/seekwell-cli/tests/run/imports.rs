@@ -1,10 +1,10 @@
-//! `import`, `diff` and `machines` through the program: foreign results are read and analysed, and
-//! unreadable ones are refused with a reason.
+//! Runs `import`, `diff` and `machines`. Results of other programs are read and analysed.
+//! Unreadable files are refused with a reason.
 
 use crate::{good, project, scratch, seekwell};
 use serde_json::Value;
 
-/// A sample that the importers' own tests read too.
+/// Returns the path of a sample that the importers' own tests read too.
 fn sample(name: &str) -> String {
     project(&format!("crates/seekwell-lab/tests/imported/{name}"))
 }
@@ -77,8 +77,8 @@ fn every_import_format_is_read_and_named_in_the_header() {
         assert!(first.contains(head), "{names:?}: {first}");
         assert!(text.contains("WORKLOAD"), "{text}");
     }
-    // A page of OpenBenchmarking.org saved as text has a separate test with the published table;
-    // every format is listed.
+    // Every format is listed. (The format of a page that was saved as text has its own test, with
+    // the published table.)
     let list = good(&["import", "--list"]);
     for f in seekwell_lab::import::formats() {
         assert!(list.contains(f.name), "{}", f.name);
@@ -97,14 +97,14 @@ fn published_figures_are_tabulated_with_significance() {
         .find(|l| l.contains("blogbench 1.0: Write"))
         .expect("a line");
     let words: Vec<&str> = line.split_whitespace().collect();
-    // The published mean of cfq, a significant loss of noop, and one of deadline that is not
-    // significant.
+    // The line contains the published mean of cfq, a significant loss of noop, and a loss of
+    // deadline that is not significant.
     assert!(
         words.contains(&"923") && words.windows(2).any(|w| w == ["-18", "!"]),
         "{line}"
     );
     assert!(words.windows(2).any(|w| w == ["-4.6", "?"]), "{line}");
-    // As numbers: few of all comparisons are significant.
+    // In the JSON document, few of all comparisons are significant.
     let json = imported(&["published/phoronix-linux-3.4.csv"], &["--json"]);
     let json: Value = serde_json::from_str(&json).expect("JSON");
     let cells = json["analysis"]["cells"].as_array().expect("cells");
@@ -184,7 +184,7 @@ fn invalid_result_files_are_rejected_with_place() {
     assert!(r.err.contains("pts-xml"), "the nearest: {}", r.err);
 }
 
-/// Runs of two schedulers on one day, in a generic CSV.
+/// Makes a generic CSV with the runs of two schedulers on one day.
 fn day(name: &str, factor: f64, slower: f64) -> String {
     let mut text = "device,scheduler,workload,run,value,unit,better\n".to_owned();
     for run in 0..12 {
@@ -203,7 +203,7 @@ fn diff_exit_code_reports_a_regression() {
         day("tuesday.csv", 0.9, 1.0),
         day("wednesday.csv", 0.9, 0.8),
     );
-    // The same file, and a slower day: no difference beyond that of the control.
+    // For the same file, and for a slower day, no difference exceeds that of the control.
     for other in [&monday, &slow] {
         let r = seekwell(&["diff", &monday, other, "-q"]);
         assert_eq!(r.code, 0, "{}{}", r.out, r.err);

@@ -1,11 +1,11 @@
-//! Figures computed by independent means: a geometric mean from the exported CSV, a percentile from
-//! the event stream, times of a trace from its text.
+//! Checks figures that Seekwell prints, by computing them in another way. A geometric mean comes
+//! from the exported CSV, a percentile from the event stream, and times of a trace from its text.
 
 use crate::{good, project, scratch};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// A results folder of this test that does not exist yet.
+/// Returns the path of a results folder for a test. The folder does not exist yet.
 fn folder(name: &str) -> String {
     let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     if path.exists() {
@@ -18,7 +18,7 @@ fn json(text: &str) -> Value {
     serde_json::from_str(text).expect("JSON")
 }
 
-/// The data embedded in a page.
+/// Returns the data that are embedded in a page.
 fn index(html: &str) -> Value {
     let own = html.split("id=\"sw-index\">").nth(1).expect("an index");
     json(own.split("</script>").next().expect("its end"))
@@ -28,7 +28,7 @@ fn near(a: f64, b: f64, share: f64) -> bool {
     (a / b - 1.0).abs() <= share
 }
 
-/// The fields of a line of CSV; commas between quotes are not separators.
+/// Returns the fields of a line of CSV. Commas between quotes are not separators.
 fn fields(line: &str) -> Vec<String> {
     let mut out = vec![String::new()];
     let mut quoted = false;
@@ -42,7 +42,7 @@ fn fields(line: &str) -> Vec<String> {
     out
 }
 
-/// The rows of a CSV, as maps from column names.
+/// Returns the rows of a CSV, as maps from column names to values.
 fn rows(csv: &str) -> Vec<BTreeMap<String, String>> {
     let mut lines = csv.lines();
     let head = fields(lines.next().expect("a head"));
@@ -87,7 +87,8 @@ fn geometric_mean_equals_that_of_the_exported_csv() {
         }
     }
     assert_eq!(runs.len(), 9, "three tests, three blocks");
-    // Every test has the same number of blocks, so the mean of all logs is the mean over tests.
+    // Every test has the same number of blocks. So the mean over all logarithms equals the mean
+    // over the tests.
     let mean = |of: &str| -> f64 {
         let logs = runs.values().map(|r| (r[of] / r["noop"]).ln());
         (logs.sum::<f64>() / runs.len() as f64).exp()
@@ -109,7 +110,7 @@ fn geometric_mean_equals_that_of_the_exported_csv() {
         );
         seen += usize::from(!near(times, 1.0, 0.01));
     }
-    // A constant answer would be 1 for all.
+    // If no scheduler differed, all these scores would be 1, and the check would prove nothing.
     assert!(seen > 0, "something differs: {scores:?}");
 }
 
@@ -163,7 +164,7 @@ fn percentiles_equal_those_of_the_event_stream() {
         ("p99_ns", 990),
         ("p999_ns", 999),
     ] {
-        // The smallest value that this share of all does not exceed.
+        // The smallest latency that at least this share of all operations does not exceed.
         let by_hand = took[(n * of).div_ceil(1000) - 1] as f64;
         assert!(
             near(number(name), by_hand, 0.002),
@@ -171,18 +172,19 @@ fn percentiles_equal_those_of_the_event_stream() {
             number(name)
         );
     }
-    // The null model, an exponential distribution of the same mean, is further off.
+    // The null model, an exponential distribution with the same mean, is further from the truth.
     let guess = mean * 100f64.ln();
     assert!(!near(guess, number("p99_ns"), 0.02), "{guess}");
 }
 
-/// A timestamp of ftrace, "13940.900770:", in microseconds.
+/// Converts a timestamp of ftrace, such as "13940.900770:", to microseconds.
 fn parse_timestamp_us(word: &str) -> Option<u64> {
     let (s, us) = word.strip_suffix(':')?.split_once('.')?;
     Some(s.parse::<u64>().ok()? * 1_000_000 + us.parse::<u64>().ok()?)
 }
 
-/// "4456448 + 8" after the operation: first sector, and the first one after the end.
+/// Returns the range in words such as "4456448 + 8": its first sector, and the first sector after
+/// its end.
 fn sectors(words: &[&str]) -> Option<(u64, u64)> {
     let plus = words.iter().position(|w| *w == "+")?;
     let first: u64 = words[plus - 1].parse().ok()?;
@@ -193,7 +195,8 @@ fn sectors(words: &[&str]) -> Option<(u64, u64)> {
 fn trace_times_equal_those_in_its_text() {
     let trace = project("crates/seekwell-trace/tests/data/ftrace-6.18.txt");
     let text = std::fs::read_to_string(&trace).expect("the trace");
-    // Submission time, sectors, and the number of sectors not completed.
+    // For each bio: submission time, first sector, end sector, and the number of sectors not
+    // completed.
     let mut waiting: Vec<(u64, u64, u64, u64)> = Vec::new();
     let mut took: Vec<u64> = Vec::new();
     for line in text.lines().filter(|l| !l.starts_with('#')) {

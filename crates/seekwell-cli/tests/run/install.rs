@@ -1,11 +1,11 @@
-//! Contents of an installation: a page per command, completions, the systemd unit.
+//! An installation contains a manual page per command, completions, and the systemd unit.
 
 use crate::good;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Commands listed in a help text.
+/// Returns the commands that a help text lists.
 fn commands(help: &str) -> Vec<String> {
     let list = help.split("Commands:\n").nth(1).unwrap_or_default();
     let list = list.split("\n\n").next().unwrap_or_default();
@@ -15,7 +15,7 @@ fn commands(help: &str) -> Vec<String> {
     first.filter(|c| *c != "help").map(str::to_owned).collect()
 }
 
-/// The layout of `make install` and of the package.
+/// `make install` and the Debian package have this layout.
 #[test]
 fn installation_has_binary_pages_completions_and_unit() {
     let dest = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("installed");

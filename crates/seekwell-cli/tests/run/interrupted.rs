@@ -1,4 +1,5 @@
-//! The progress bar appears only on a terminal; a signal or a failed run in the middle.
+//! The progress bar appears only on a terminal. A signal or a failed run in the middle keeps the
+//! finished results.
 
 use crate::watched_run::{CLEAR, Watched};
 use crate::{Ran, command, good, ran, scratch, seekwell};
@@ -7,7 +8,7 @@ use serde_json::Value;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// Two short runs, then two that would take minutes.
+/// Two short runs, followed by two runs that would take minutes.
 const LONG: &[&str] = &[
     "compare",
     "-d",
@@ -22,16 +23,16 @@ const LONG: &[&str] = &[
     "1",
     "--seeds",
     "1",
-    // The seed sets this order.
+    // With this seed, the runs have this order.
     "--seed",
     "8",
 ];
 
-/// Runs the above, sends a signal in the middle of the third run, and waits for the end.
+/// Runs the four runs above, sends a signal in the middle of the third run, and waits for the end.
 fn stopped_in_the_third(more: &[&str], signal: Signal) -> Ran {
     let mut run = Watched::begin(&[LONG, more].concat());
     assert!(run.shows("the second run's end", |f| f.contains("2 of 4 runs")));
-    // The third run makes progress.
+    // Wait until the third run has made progress.
     run.works(0.5);
     run.signal(signal);
     run.end()
@@ -93,7 +94,8 @@ fn interrupted_demo_prints_the_finished_demos() {
     assert!(r.err.contains("demos"), "{}", r.err);
 }
 
-/// `run` and `replay` print the measurements of an endless run; their other runs had not started.
+/// `run` and `replay` print the measurements of a run that would not end. Their other runs have not
+/// started.
 #[test]
 fn interrupted_run_or_replay_prints_its_measurements() {
     let mut trace = b"t_ns,op,sector,sectors\n".to_vec();
@@ -129,7 +131,7 @@ fn interrupted_run_or_replay_prints_its_measurements() {
     }
 }
 
-/// Completed cases are printed as one complete document; a failed case does not affect the others.
+/// Completed cases are printed as one complete document. A failed case does not affect the others.
 #[test]
 fn interrupted_explain_prints_the_finished_cases() {
     let case = |i: u64, elevator: &str| {
@@ -184,7 +186,7 @@ fn added_scheduler_is_compared_with_the_default_ones() {
     );
 }
 
-/// `script` provides the terminal.
+/// The program `script` provides a terminal.
 fn on_a_terminal(args: &str) -> Option<String> {
     let line = format!("{} {args}", env!("CARGO_BIN_EXE_seekwell"));
     let mut c = Command::new("script");
@@ -215,7 +217,7 @@ fn terminal_shows_a_progress_bar_then_only_the_result() {
     let after = text.rfind(CLEAR).expect("the bar is cleared");
     assert!(after < result, "nothing is drawn behind the result");
     assert!(!text[after + CLEAR.len()..].contains("ETA"), "{text:?}");
-    // The other long commands.
+    // These are the other long commands.
     for args in [
         "demo deceptive-idleness",
         "devices --validate",
@@ -250,7 +252,7 @@ fn pipe_receives_only_the_result() {
 
 #[test]
 fn failed_run_does_not_affect_the_other_runs() {
-    // Beyond the end of one disk, within the other.
+    // The address is beyond the end of one disk, but not of the other.
     let file = scratch(
         "beyond.csv",
         b"t_ns,op,sector,sectors\n0,R,400,8\n9000000,R,40000000,8\n",
@@ -285,7 +287,7 @@ fn failed_run_does_not_affect_the_other_runs() {
         fine.contains("hitachi-7k200") && fine.contains("Verdict:"),
         "{fine}"
     );
-    // If all fail, the input is at fault, and nothing is printed.
+    // If all runs fail, the input is at fault, and nothing is printed.
     let r = seekwell(&args[..6]);
     assert_eq!((r.code, &*r.out), (2, ""));
     assert!(r.err.contains("choose a larger device"), "{}", r.err);
@@ -293,7 +295,7 @@ fn failed_run_does_not_affect_the_other_runs() {
     assert!(whole.contains("Verdict:"), "{whole}");
 }
 
-/// The input is endless, so the signal comes in the middle on any machine.
+/// The input is endless, so on any machine the signal arrives in the middle.
 #[test]
 fn interrupted_convert_and_report_print_the_input_read_so_far() {
     let out = scratch("cut-short.csv", b"");

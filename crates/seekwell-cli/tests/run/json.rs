@@ -1,4 +1,4 @@
-//! `--json`: its documentation, contents and size.
+//! Tests `--json`: the documentation of its fields, its contents and its size.
 
 use crate::{good, project, scratch};
 use seekwell_core::result::{Early, Host, Starved};
@@ -6,7 +6,8 @@ use seekwell_core::spec::RunSpec;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Fields by section of the page; true: may be absent.
+/// Returns the fields that the page documents, by section. The value is true if the field may be
+/// absent.
 fn documented() -> BTreeMap<String, BTreeMap<String, bool>> {
     let page = std::fs::read_to_string(project("docs/json.md")).expect("the page");
     let mut all: BTreeMap<String, BTreeMap<String, bool>> = BTreeMap::new();
@@ -44,7 +45,7 @@ fn json_page_documents_exactly_the_existing_fields() {
     let doc: Value = serde_json::from_str(&text).expect("JSON");
     let (verdict, record) = (&doc["verdicts"][0], &doc["records"][0]);
     let cell = &doc["analysis"]["cells"][0];
-    // A complete simulated run has none of these.
+    // A complete simulated run has none of these fields.
     let early = &serde_json::to_value(Early::default()).expect("JSON");
     let starved = &serde_json::to_value(Starved::default()).expect("JSON");
     let host = &serde_json::to_value(Host::default()).expect("JSON");
@@ -93,7 +94,8 @@ fn json_page_documents_exactly_the_existing_fields() {
             assert!(absent || there.contains(&field), "{section}: no {field}");
         }
     }
-    // The clock started after the files were laid out, and only its seconds are counted.
+    // The clock started when the files had been laid out. Only the seconds on this clock are
+    // counted.
     let (start, stop) = (&record["clock_start_ns"], &record["clock_stop_ns"]);
     let span = stop.as_u64().expect("stopped") - start.as_u64().expect("started");
     assert!(start.as_u64() > Some(0) && span >= 2_000_000_000);
@@ -123,7 +125,7 @@ fn json_contains_the_verdict() {
     );
 }
 
-/// Two hours of a mostly idle disk.
+/// The trace has two hours of a mostly idle disk.
 #[test]
 fn json_of_a_long_replay_stays_small() {
     let mut csv = "t_ns,op,sector,sectors,pid\n".to_owned();
@@ -134,7 +136,7 @@ fn json_of_a_long_replay_stays_small() {
     let file = scratch("quiet.csv", csv.as_bytes());
     let args = ["replay", &file, "--json"];
     let (short, long) = (good(&args), good(&[&args[..], &["--series"]].concat()));
-    // Seven schedulers, each with three thousand seconds and two histograms.
+    // The document has seven schedulers, each with three thousand seconds and two histograms.
     let whole: Value = serde_json::from_str(&long).expect("JSON");
     let pretty = format!("{whole:#}").len();
     assert!(short.len() < 300_000, "{}", short.len());

@@ -1,4 +1,5 @@
-//! Kernel names in all commands, the limits of queues, and writeback throttling in answers.
+//! Tests the names of kernels in all commands, the limits of queues, and writeback throttling in
+//! answers.
 
 use crate::{good, seekwell};
 use serde_json::Value;
@@ -10,7 +11,7 @@ fn json(args: &[&str]) -> Value {
     serde_json::from_str(&good(args)).expect("one JSON document")
 }
 
-/// One run of a short workload on a device.
+/// Returns the record of one short run on a device.
 fn record(device: &str, more: &[&str]) -> Value {
     let args = [
         "run",
@@ -29,7 +30,8 @@ fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// 1280 KiB from 6.2 to 6.16, in single pages below 6.16; 4 MiB from 6.17 on.
+/// The limit is 1280 KiB from 6.2 to 6.16, and 4 MiB from 6.17 on. Below 6.16, each page is a
+/// separate segment.
 #[test]
 fn queue_limits_follow_the_kernel_and_are_recorded() {
     for (kernel, device, max, list, largest) in [
@@ -81,7 +83,7 @@ fn queue_limits_follow_the_kernel_and_are_recorded() {
     );
 }
 
-/// All names of the same kernel give the same run.
+/// All names of one kernel give the same run.
 #[test]
 fn all_names_of_a_kernel_give_the_same_run() {
     let of = |more: &[&str]| {
@@ -101,12 +103,12 @@ fn all_names_of_a_kernel_give_the_same_run() {
     );
     let machine = of(&["-s", "bfq-6.1", "--machine", "kernel=5.15"]);
     assert_eq!(machine, told);
-    // A scheduler of no kernel runs in the requested layer.
+    // A scheduler that belongs to no kernel runs in the requested layer.
     let turns = of(&["-s", "turns", "--kernel", "6.18"]);
     assert_eq!(turns["scheduler"]["kernel"], "6.18");
     assert_eq!(turns["scheduler"]["version"], "1");
     assert_eq!(turns["queue"]["max_sectors_kb"], 4096);
-    // 6.16 has no version of its own, but a layer of its own.
+    // The rules of `none` in 6.16 are those of 6.12, but the block layer of 6.16 differs.
     let none = of(&["-s", "none-6.16"]);
     assert_eq!(
         (&none["scheduler"]["version"], &none["scheduler"]["kernel"]),
@@ -127,7 +129,7 @@ fn substituted_kernel_version_is_reported() {
         "{text}"
     );
     assert!(!told(&["-s", "mq-deadline", "--kernel", "6.12"]).contains("modelled as"));
-    // Without a list: the schedulers that the kernel ships.
+    // Without a list of schedulers, those that the kernel ships are used.
     let doc = json(&[
         "run",
         "seeker:seconds=1s",
@@ -191,7 +193,7 @@ fn invalid_or_contradictory_kernels_are_rejected_with_a_remedy() {
             r.err
         );
     }
-    // The same in an experiment file.
+    // An experiment file gives the same runs.
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("e.toml");
     let text = |kernel: &str, scheduler: &str| {
@@ -295,7 +297,7 @@ fn results_report_the_wbt_setting_of_each_scheduler() {
     assert!(text.contains(&format!("{on}none 2000; bfq off.")), "{text}");
 }
 
-/// Under bfq the kernel ignores a write of the remembered value.
+/// Under bfq, the kernel ignores a write of the value that it remembers.
 #[test]
 fn ineffective_wbt_target_is_reported() {
     let text = words(&good(&[
@@ -318,7 +320,8 @@ fn ineffective_wbt_target_is_reported() {
     );
 }
 
-/// Each scheduler runs with throttling off and on; the answer names the source of the lead.
+/// Each scheduler runs with throttling off and on. The answer says whether the scheduler or the
+/// throttling causes the lead.
 #[test]
 fn recommendation_separates_throttling_from_scheduler_effect() {
     let args = [

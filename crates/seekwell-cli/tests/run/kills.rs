@@ -1,4 +1,4 @@
-//! An experiment that is killed repeatedly, through the whole program.
+//! Runs an experiment with the built binary, and kills it repeatedly.
 
 use crate::{command, scratch};
 use rand::Rng;
@@ -62,12 +62,12 @@ fn length(dir: &Path) -> u64 {
     dir.join("journal").metadata().map_or(0, |m| m.len())
 }
 
-/// Kills the process after its journal has grown by some runs, or immediately; returns whether it
-/// had ended before.
+/// Kills the process immediately, or after its journal has grown by some runs. Returns whether the
+/// process had already ended.
 fn killed(child: &mut Child, dir: &Path, rng: &mut impl Rng) -> bool {
     let before = length(dir);
     if rng.random_bool(0.6) {
-        // A run takes 2 to 4 kB there.
+        // A run takes 2 to 4 kB in the journal.
         let more = rng.random_range(1..9_000);
         while length(dir) < before + more && child.try_wait().expect("a child").is_none() {
             std::thread::sleep(Duration::from_millis(1));
@@ -106,7 +106,7 @@ fn twenty_kills_and_any_number_of_threads_give_the_same_bytes() {
         }
         let mut child = start(&file, &broken, 1 + i % 4);
         if killed(&mut child, &broken, &mut rng) || broken.join("results.json").exists() {
-            // Complete before all kills: starts again.
+            // The experiment was complete before all kills were done, so it starts again.
             assert_eq!(files(&broken), expected, "after {kills} kills");
             std::fs::remove_dir_all(&broken).expect("removed");
             continue;

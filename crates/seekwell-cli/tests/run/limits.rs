@@ -1,4 +1,4 @@
-//! Starvation and limits: no run is endless, and a starved task is reported.
+//! No run is endless, and starved tasks are reported.
 
 use crate::{good, scratch, seekwell};
 use serde_json::Value;
@@ -15,7 +15,7 @@ fn starved_tasks_are_named_on_the_first_screen() {
     let text = good(&args);
     assert!(text.contains(REMARK), "{text}");
     assert_eq!(text.matches("starved").count(), 1, "not under noop\n{text}");
-    // With a single scheduler its name is shown too.
+    // With a single scheduler, the report contains the scheduler's name too.
     let args = ["run", STARVING, "-d", ONE_COMMAND, "-s", "cfq", "--json"];
     let doc: Value = serde_json::from_str(&good(&args)).expect("JSON");
     let starved = &doc["records"][0]["starved"][0];
@@ -54,7 +54,8 @@ fn starved_tasks_are_named_for_several_seeds_and_on_the_page() {
     assert!(!page.contains("noop: 5 of 8 readers starved"));
 }
 
-/// Direct reads passed its flushes without end: SATA queues no other command with a flush.
+/// Without a scheduler, direct reads always overtook the flushes of this program, because SATA
+/// queues no other command with a flush.
 #[test]
 fn app_start_ends_under_none_on_sata() {
     let start = |scheduler: &str| {
@@ -100,11 +101,11 @@ fn run_at_its_limit_ranks_below_a_finished_run() {
     ] {
         assert!(r.out.contains(words), "{words}\n{}", r.out);
     }
-    // `recommend` has an answer.
+    // `recommend` gives an answer.
     let advice = good(&of("recommend"));
     assert!(advice.contains("Take bfq"), "{advice}");
     assert!(advice.contains("at least "), "{advice}");
-    // One seed: the same, within the limits of a single run.
+    // With one seed the conclusion is the same, as far as a single run supports it.
     let args = [
         "run",
         "app-start",

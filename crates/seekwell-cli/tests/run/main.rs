@@ -52,9 +52,9 @@ struct Ran {
     err: String,
 }
 
-/// A command of the binary with these arguments and a fixed environment.
+/// Returns a command that runs the binary with these arguments and a fixed environment.
 fn command(args: &[&str]) -> Command {
-    // In a background job SIGINT is ignored, also in child processes, so it is reset.
+    // A background job ignores SIGINT, and so do its child processes. The command resets this.
     let mut c = Command::new("env");
     c.args([
         "--default-signal=INT,TERM,HUP",
@@ -70,14 +70,14 @@ fn command(args: &[&str]) -> Command {
 
 fn ran(o: Output) -> Ran {
     Ran {
-        // A process that died of a signal has no code: that is always a failure.
+        // A process that a signal has ended has no exit code. That is always a failure.
         code: o.status.code().expect("ended by itself"),
         out: String::from_utf8(o.stdout).expect("UTF-8"),
         err: String::from_utf8(o.stderr).expect("UTF-8"),
     }
 }
 
-/// The arguments with one seed, if the command would use several: most tests are about other
+/// Adds the option for one seed, if the command would use several seeds. Most tests are about other
 /// things.
 fn one_seed<'a>(args: &[&'a str]) -> Vec<&'a str> {
     let several = matches!(args.first(), Some(&("compare" | "run" | "replay")))
@@ -89,7 +89,7 @@ fn one_seed<'a>(args: &[&'a str]) -> Vec<&'a str> {
     [args, more].concat()
 }
 
-/// Runs it, with one seed unless the arguments say otherwise.
+/// Runs the binary. It uses one seed, unless the arguments say otherwise.
 fn seekwell(args: &[&str]) -> Ran {
     ran(command(&one_seed(args)).output().expect("the binary runs"))
 }
@@ -107,7 +107,7 @@ fn project(path: &str) -> String {
     root.join(path).display().to_string()
 }
 
-/// A file for one test, in a directory that cargo keeps for tests.
+/// Writes a file for one test, in a directory that cargo keeps for tests.
 fn scratch(name: &str, content: &[u8]) -> String {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let mut f = std::fs::File::create(&path).expect("scratch file");

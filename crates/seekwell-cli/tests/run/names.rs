@@ -48,13 +48,13 @@ fn ambiguous_device_word_lists_the_matching_devices() {
     assert_eq!(r.code, 2);
     let these = "there are ssd:nvme-dc-2t, ssd:nvme-gen4-tlc-2t, virtual:vm-virtio-nvme";
     assert!(r.err.contains(these), "{}", r.err);
-    // A name that only one preset has needs no kind.
+    // The kind of a device can be left out if only one preset has the name.
     let file = trace("bare-name.csv");
     let out = good(&["replay", &file, "-d", "hitachi-7k200", "-s", "noop"]);
     assert!(out.contains("Travelstar") || out.contains("7k200"), "{out}");
 }
 
-/// A phone of 2013 under a current BFQ may not be what the user meant.
+/// A current BFQ on a phone of 2013 may not be what the user meant, so there is a note.
 #[test]
 fn scheduler_of_another_era_than_the_device_is_reported() {
     let file = trace("time.csv");
@@ -74,15 +74,15 @@ fn scheduler_of_another_era_than_the_device_is_reported() {
     assert_eq!(told.lines().count(), 1, "{told}");
     assert!(err("emmc:motog", "cfq").contains("cfq-3.4"));
     assert!(err("hdd:hus728t8", "bfq").contains("dates from 2018"));
-    // No note if the version was named, if both versions run, for a disk and a version of a kernel
-    // that may occur together, or for newer devices.
+    // There is no note in four cases: the user named the version, both versions run, the disk and
+    // the version may have met in the same kernel, or the device is newer.
     for (device, schedulers) in [
         ("emmc:motog", "bfq-v7r8,cfq-3.4,row"),
         ("emmc:motog", "bfq,bfq-v7r8"),
         ("emmc:motog", "mq-deadline"),
         ("hdd:hitachi-7k200", "cfq,deadline"),
         ("ssd:nvme-gen4-tlc-2t", "bfq"),
-        // blk-mq is the only layer since 2019.
+        // Since 2019, blk-mq is the only layer of the kernel.
         ("ssd:nvme-dc-2t", "bfq"),
         ("ssd:sata-tlc-1t", "bfq"),
         ("hdd:exos-x18", "bfq"),
@@ -102,7 +102,8 @@ fn scheduler_of_another_era_than_the_device_is_reported() {
     );
 }
 
-/// In a sentence `none` is quoted: "undefeated: none" reads as if no scheduler were.
+/// In a sentence, `none` is quoted. Without quotes, "undefeated: none" reads as if no scheduler
+/// were undefeated.
 #[test]
 fn scheduler_named_none_is_quoted_in_sentences() {
     let device = "ssd:sata-tlc-1t";
@@ -121,7 +122,7 @@ fn scheduler_named_none_is_quoted_in_sentences() {
     ];
     let mut quoted = 0;
     for text in &said {
-        // Lines may break anywhere.
+        // Lines may be broken at any blank.
         let prose = text.split_whitespace().collect::<Vec<_>>().join(" ");
         for before in [
             "Undefeated:",
@@ -161,16 +162,17 @@ fn scheduler_named_none_is_quoted_in_sentences() {
     assert!(r.err.contains("`none` has no version `9`"), "{}", r.err);
 }
 
-/// Whether a character controls the terminal instead of being shown.
+/// Returns whether a character controls the terminal instead of being shown.
 fn acts(c: char) -> bool {
     c != '\n' && c != '\t' && seekwell_core::foreign::acts(c)
 }
 
-/// Names with terminal controls and right-to-left text, in all places for untrusted names.
+/// Names with terminal controls and right-to-left text appear in every place where untrusted names
+/// can appear.
 #[test]
 fn control_characters_in_foreign_names_are_masked() {
     const EVIL: &str = "x\u{9b}31m\u{202e}\u{2066}\u{1b}[2J\u{7}y\u{2028}\u{200f}";
-    // A trace with such process names, in a file with such a name.
+    // The trace contains such process names, and its file has such a name.
     let one = |t: u64, sector: u64| {
         let head = format!("{:>16}-42      [000] ..... ", EVIL);
         format!(
@@ -225,7 +227,7 @@ fn control_characters_in_foreign_names_are_masked() {
             root,
             "--dry-run",
         ],
-        // Wrong words from the command line or a file.
+        // These words are wrong, and come from the command line or from a file.
         &["explain", &csv],
         &["run", EVIL],
         &["run", &word],

@@ -1,4 +1,5 @@
-//! `new`: a file that runs unchanged, the schema of such files, and templates in the source tree.
+//! `new` writes an experiment file that runs unchanged, the schema of such files, and templates in
+//! the source tree.
 
 use crate::{good, seekwell};
 use seekwell_lab::experiment::Experiment;
@@ -6,7 +7,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// An empty directory for one test.
+/// Returns an empty directory for one test.
 fn directory(name: &str) -> PathBuf {
     let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&dir);
@@ -25,7 +26,7 @@ fn new_experiment_file_is_readable_and_never_overwritten() {
     let text = std::fs::read_to_string(&file).expect("written");
     let e = Experiment::from_toml(&text, &dir).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!((&*e.about.name, e.cells.len()), ("my lab", 6));
-    // What somebody wrote into it stays.
+    // A file that somebody has changed is kept.
     std::fs::write(&file, "mine").expect("written");
     let r = seekwell(&["new", "-o", path]);
     assert_eq!(r.code, 2);
@@ -81,7 +82,7 @@ fn experiment_schema_is_one_json_document() {
     assert_eq!(r.code, 2);
 }
 
-/// Files of the source tree that `new` reads, in a directory for one test.
+/// Copies those files of the source tree that `new` reads into a directory for one test.
 fn tree(name: &str) -> PathBuf {
     let dir = directory(name);
     for file in [
@@ -104,7 +105,7 @@ fn tree(name: &str) -> PathBuf {
     dir
 }
 
-/// All files below a directory with their contents.
+/// Returns all files below a directory with their contents.
 fn contents(dir: &Path) -> BTreeMap<PathBuf, String> {
     let mut all = BTreeMap::new();
     let mut folders = vec![dir.to_owned()];
@@ -201,13 +202,13 @@ fn new_part_adds_one_file_and_its_list_entries() {
             .iter()
             .filter(|(path, text)| before.get(*path) != Some(text));
         assert_eq!(differ.count(), lists.len() + 1, "{words:?}");
-        // The second time, nothing is written over.
+        // The second time, the command overwrites nothing.
         let r = seekwell(&words);
         assert_eq!((r.code, &*r.out), (2, ""), "{words:?}");
         assert!(r.err.contains("exists already"), "{}", r.err);
         assert_eq!(contents(&dir), after, "{words:?}");
     }
-    // The new preset is a device.
+    // The new preset can be used as a device.
     good(&["devices", dir.join(preset).to_str().expect("UTF-8")]);
 }
 
@@ -244,7 +245,7 @@ fn rejected_new_part_leaves_the_tree_unchanged() {
         assert!(r.err.contains(said), "{words:?}: {}", r.err);
         assert_eq!(contents(&dir), before, "{words:?}");
     }
-    // A list that is missing or not found stops the command before it writes anything.
+    // If a file or the list in it is missing, the command stops before it writes anything.
     let every = dir.join("crates/seekwell-workload/tests/every.rs");
     std::fs::write(&every, "// empty\n").expect("written");
     let r = seekwell(&["new", "workload", "mine", "--tree", at]);

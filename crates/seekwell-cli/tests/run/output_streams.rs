@@ -1,4 +1,4 @@
-//! Pipes, files, colours.
+//! Tests pipes, files and colours.
 
 use crate::{command, good, project, scratch, seekwell};
 use std::io::{BufRead, BufReader};
@@ -47,7 +47,7 @@ fn output_file_is_replaced_atomically() {
         std::fs::read_to_string(&path).unwrap(),
         good(&["schedulers"])
     );
-    // A failed command leaves the existing file.
+    // A failed command does not change an existing file.
     let bad = scratch("whole.csv", b"0,1,1,R,0,8\n");
     let r = seekwell(&["explain", &bad, "-s", "mq-deadline", "-o", &path]);
     if r.code != 0 {

@@ -1,10 +1,10 @@
-//! `--plot`: the pictures of compare, demo and explain hold the numbers of their tables.
+//! `--plot`: the pictures of compare, demo and explain contain the numbers of their tables.
 
 use crate::{good, project, scratch, seekwell};
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// A file name for a picture.
+/// Returns a file name for a picture.
 fn file(name: &str) -> String {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_file(&path);

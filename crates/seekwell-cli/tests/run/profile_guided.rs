@@ -11,12 +11,13 @@ fn project(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// The version text of the profile's compiler.
+/// Returns the version text of the compiler that made the profile.
 fn profile_compiler() -> String {
     fs::read_to_string(project("pgo/compiler")).expect("it is there")
 }
 
-/// The flags and messages of a command with a compiler that prints this version.
+/// Runs scripts/guided.sh with a compiler that prints this version. Returns the flags that it sets,
+/// and its messages.
 fn flags(compiler: &str, env: &[(&str, &str)]) -> (Option<String>, String) {
     let dir = tempfile::tempdir().expect("a directory");
     let rustc = dir.path().join("rustc");
@@ -81,7 +82,7 @@ fn plain_build_omits_the_profile() {
     assert_eq!(plain, (None, String::new()));
 }
 
-/// A newer compiler needs a newer profile: `make profile`.
+/// A newer compiler needs a new profile, which `make profile` makes.
 #[test]
 fn profile_belongs_to_the_pinned_compiler() {
     let pinned = fs::read_to_string(project("rust-toolchain.toml")).expect("it is there");

@@ -6,11 +6,11 @@
 //! stands for any omitted lines. `console` may be followed by:
 //!
 //! - `live`: the output depends on the machine or needs root; only the options are checked.
-//! - `folder`: run in a separate folder per page, so that a command can write files for later ones.
-//!   The folder starts with the files that the page shows completely, in blocks fenced with a file
-//!   name after the language (`toml usr.toml`).
-//! - `traces`: needs a trace that is not in the repository; run if `SEEKWELL_TRACES` names its
-//!   directory, else skipped with a message.
+//! - `folder`: the commands of a page run in a separate folder, so that a command can write files
+//!   for later commands. The folder starts with the files that the page shows completely, in blocks
+//!   fenced with a file name after the language (`toml usr.toml`).
+//! - `traces`: the command needs a trace that is not in the repository. It runs if
+//!   `SEEKWELL_TRACES` names the directory of the trace, and is skipped with a message otherwise.
 
 mod rules;
 
@@ -29,7 +29,7 @@ enum Kind {
     Traces,
 }
 
-/// A command of a block, and the lines of its output in the file.
+/// A command in a block of a page, and the lines of its output there.
 struct Shown {
     kind: Kind,
     words: Vec<String>,
@@ -47,7 +47,7 @@ fn kind(fence: &str) -> Option<Kind> {
     }
 }
 
-/// The commands of the file, in order.
+/// Returns the commands of a file, in their order.
 fn commands(text: &str) -> Vec<Shown> {
     let lines: Vec<&str> = text.lines().collect();
     let mut out: Vec<Shown> = Vec::new();
@@ -81,7 +81,7 @@ fn commands(text: &str) -> Vec<Shown> {
     out
 }
 
-/// The output of the command, as on a terminal.
+/// Runs the command, and returns its output as on a terminal.
 fn printed(c: &mut Command) -> Vec<String> {
     let o = c.output().expect("the binary runs");
     let text = [o.stderr, o.stdout].concat();
@@ -93,18 +93,20 @@ fn elided(line: &str) -> bool {
     line.trim() == "..."
 }
 
-/// The pieces between elisions; the first and the last are bound to the ends.
+/// Splits the output at the lines that stand for omitted lines. The first piece must be at the
+/// start of the real output, and the last piece at its end.
 fn pieces(shown: &[String]) -> Vec<Vec<String>> {
     shown.split(|l| elided(l)).map(<[String]>::to_vec).collect()
 }
 
-/// The position of `piece` in `all`, at or after `from`.
+/// Returns the position of `piece` in `all`, at or after `from`.
 fn find(all: &[String], piece: &[String], from: usize) -> Option<usize> {
     let last = all.len().checked_sub(piece.len())?;
     (from..=last).find(|i| all[*i..*i + piece.len()] == *piece)
 }
 
-/// Compares the output with the block, without elisions; the error is the first piece that differs.
+/// Compares the output with the block, apart from the omitted lines. The error describes the first
+/// piece that differs.
 fn agrees(shown: &[String], all: &[String]) -> Result<(), String> {
     let pieces = pieces(shown);
     let mut at = 0;
@@ -123,7 +125,7 @@ fn agrees(shown: &[String], all: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// The first line of a piece that is not in the output.
+/// Describes the first line of a piece that is not in the output.
 fn difference(piece: &[String], all: &[String]) -> String {
     match piece.iter().find(|l| !all.contains(l)) {
         Some(l) => format!("the output has no line\n    {l}"),
@@ -134,7 +136,7 @@ fn difference(piece: &[String], all: &[String]) -> String {
     }
 }
 
-/// A line without the parts that change from run to run.
+/// Returns a line without the parts that change from run to run.
 fn without_variable_parts(line: &str) -> String {
     let mut out = String::new();
     for c in line.chars() {
@@ -151,8 +153,9 @@ fn without_variable_parts(line: &str) -> String {
     out
 }
 
-/// The part of a new output to show: as much as before, between lines that differ only in numbers.
-/// `None` if they are not found; then the block must be updated by hand.
+/// Returns the part of a new output that the page should show. It begins and ends at lines that
+/// differ from the old ones only in numbers. Returns `None` if these lines are not found. The block
+/// must then be updated by hand.
 fn updated_output(shown: &[String], all: &[String]) -> Option<Vec<String>> {
     let pieces = pieces(shown);
     if pieces.len() == 1 {
@@ -187,7 +190,7 @@ fn updated_output(shown: &[String], all: &[String]) -> Option<Vec<String>> {
     Some(out)
 }
 
-/// The command to run here, or the reason why it is not run.
+/// Returns the command to run here, or the reason why it is not run.
 fn runnable(s: &Shown, folder: &Path) -> Result<Command, String> {
     let words: Vec<&str> = s.words.iter().map(String::as_str).collect();
     let args = match words[..] {
@@ -218,7 +221,7 @@ fn options_exist(s: &Shown) {
     let words: Vec<&str> = s.words.iter().map(String::as_str).collect();
     let words: &[&str] = words.strip_prefix(&["sudo"]).unwrap_or(&words);
     let words = words.strip_suffix(&["&"]).unwrap_or(words);
-    // Arguments after these belong to another program, which must not run.
+    // The arguments after these words belong to another program, which must not run.
     let own = words.iter().position(|w| ["--", "--for"].contains(w));
     let words = &words[..own.unwrap_or(words.len())];
     let Some(args) = words.strip_prefix(&["seekwell"]) else {
@@ -228,7 +231,7 @@ fn options_exist(s: &Shown) {
     assert_eq!(r.code, 0, "{words:?}: {}", r.err);
 }
 
-/// README.md and the pages of the book with output.
+/// Returns README.md and those pages of the book that contain output.
 fn pages() -> Vec<String> {
     let mut all = vec!["README.md".to_owned()];
     let mut folders = vec!["docs".to_owned()];
@@ -256,7 +259,7 @@ fn pages() -> Vec<String> {
     all
 }
 
-/// An empty folder for the commands of a page.
+/// Returns an empty folder for the commands of a page.
 fn own_folder(page: &str) -> PathBuf {
     let name = format!("page-{}", page.replace('/', "-"));
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -267,7 +270,8 @@ fn own_folder(page: &str) -> PathBuf {
     folder
 }
 
-/// Files that a page shows completely, for its commands: a block fenced as "csv volume.csv".
+/// Returns the files that a page shows completely, for its commands. Such a file is in a block that
+/// is fenced as "csv volume.csv".
 fn files(text: &str) -> Vec<(String, String)> {
     let lines: Vec<&str> = text.lines().collect();
     let named = |(i, l): (usize, &&str)| {
@@ -280,7 +284,8 @@ fn files(text: &str) -> Vec<(String, String)> {
     lines.iter().enumerate().filter_map(named).collect()
 }
 
-/// The outputs of a page's commands, in order; `None` for those that are not run.
+/// Returns the output of each command of a page, in order. It is `None` for a command that is not
+/// run.
 fn all_printed(page: &str, text: &str, shown: &[Shown]) -> Vec<Option<Vec<String>>> {
     let folder = own_folder(page);
     for (name, body) in files(text) {
@@ -297,18 +302,18 @@ fn all_printed(page: &str, text: &str, shown: &[Shown]) -> Vec<Option<Vec<String
     shown.iter().map(one).collect()
 }
 
-/// Lines of a terminal's screen.
+/// Number of lines on the screen of a terminal.
 const SCREEN: usize = 24;
 
-/// Commands whose answer is a list that the user requested: steps, records, pages.
+/// Commands whose answer is a list that the user requested, such as steps, records or pages.
 const LISTS: &[&str] = &["explain", "convert", "man", "completions"];
 
-/// Checks that an answer fits on a screen, unless more was requested.
+/// Checks that an answer fits on one screen, unless the user requested more.
 fn one_screen(words: &[String], all: &[String]) -> Result<(), String> {
     let more = ["--details", "--help", "-h", "--json", "--csv", "--markdown"];
     let asked = words.iter().any(|w| more.contains(&w.as_str()));
     let list = words.get(1).is_some_and(|w| LISTS.contains(&w.as_str()));
-    // Each further device has a table, or an answer, of its own.
+    // Each further device has a table or an answer of its own.
     let heads = all.first().and_then(|l| l.strip_prefix("On "));
     let tables = heads.and_then(|l| l.split(' ').next()?.parse().ok());
     let answers = ["Take ", "Keep ", "It does not", "Cannot tell"];
@@ -323,7 +328,8 @@ fn one_screen(words: &[String], all: &[String]) -> Result<(), String> {
     }
 }
 
-/// Compares a page with the program: the differences, and the number of commands run.
+/// Compares a page with the program. Returns the differences, and the number of commands that were
+/// run.
 fn differences_on_page(page: &str, write: bool) -> (Vec<String>, usize) {
     let path = PathBuf::from(project(page));
     let text = std::fs::read_to_string(&path).expect(page);
@@ -332,7 +338,7 @@ fn differences_on_page(page: &str, write: bool) -> (Vec<String>, usize) {
     let printed = all_printed(page, &text, &all_shown);
     let run = printed.iter().flatten().count();
     let mut wrong = Vec::new();
-    // From the end, so that earlier line numbers stay valid.
+    // Start at the end of the page, so that the numbers of earlier lines stay valid.
     for (s, all) in all_shown.iter().zip(&printed).rev() {
         let Some(all) = all else {
             continue;
@@ -395,7 +401,7 @@ fn readme_and_book_quote_the_real_program_output() {
     );
 }
 
-/// The page of commands has every command.
+/// The page of commands contains every command.
 #[test]
 fn book_documents_every_command() {
     let page = std::fs::read_to_string(project("docs/reference/commands.md")).expect("the page");
@@ -414,7 +420,7 @@ fn book_documents_every_command() {
     }
 }
 
-/// The book's table of contents names every page once, and no missing page.
+/// The book's table of contents contains every page once, and no page that is missing.
 #[test]
 fn table_of_contents_names_every_page_once() {
     let summary = std::fs::read_to_string(project("docs/SUMMARY.md")).expect("SUMMARY.md");
@@ -452,8 +458,9 @@ fn table_of_contents_names_every_page_once() {
 /// The page with the table of demos.
 const DEMOS_PAGE: &str = "docs/demos.md";
 
-/// The table of demos: the effect, and its size without its cause. `{row.column}` is a cell of the
-/// demo's own table, counted from 0; `{row.column/row.column}` is a ratio.
+/// The table of demos: the effect, and its size without its cause. `{row.column}` is a cell in the
+/// demo's own table, and both numbers start at 0. `{row.column/row.column}` is the ratio of two
+/// cells.
 const DEMOS: &[(&str, &str, &str)] = &[
     (
         "async-share",
@@ -488,7 +495,7 @@ const DEMOS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// A text with values of a demo's table inserted.
+/// Returns a text in which values of a demo's table are inserted.
 fn filled(text: &str, rows: &[Value]) -> String {
     let cell = |place: &str| {
         let (row, column) = place.split_once('.').expect("row.column");
@@ -513,7 +520,8 @@ fn filled(text: &str, rows: &[Value]) -> String {
     out + rest
 }
 
-/// Rows of the table of demos that differ from the demo's output; with `write`, updates them.
+/// Returns the rows of the table of demos that differ from the demo's output. With `write`, updates
+/// these rows.
 fn demos(lines: &mut [String], write: bool) -> Vec<String> {
     let mut wrong = Vec::new();
     for (name, effect, without) in DEMOS {
@@ -537,7 +545,7 @@ fn demos(lines: &mut [String], write: bool) -> Vec<String> {
     wrong
 }
 
-/// The picture at the top is the demo's output.
+/// The picture at the top of the page is the output of the demo.
 fn picture(write: bool) -> Option<String> {
     let path = project("docs/deceptive-idleness.svg");
     let fresh = scratch("picture.svg", b"");

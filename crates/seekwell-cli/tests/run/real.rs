@@ -1,5 +1,6 @@
-//! `run --dir`, and problems in a user's directory: refused before the start, stopped in the
-//! middle, removed. Measurements are printed, Seekwell's files are removed, the user's files stay.
+//! Tests `run --dir`, and problems with the directory of the user. It may be refused before the run
+//! starts, or it may fill up or disappear in the middle of the run. Measurements are printed.
+//! Seekwell's files are removed, and the user's files are kept.
 
 use crate::watched_run::until;
 use crate::{Ran, command, ran, seekwell};
@@ -18,7 +19,7 @@ fn directory(name: &str) -> PathBuf {
     dir
 }
 
-/// Many small files, each synced: a run long enough to be disturbed.
+/// Many small files are synced one by one, so the run is long enough to be disturbed.
 const LONG: &str = "fs-mark:files=100000,size=4k";
 
 /// A run that has started to write.
@@ -45,7 +46,7 @@ impl Going {
     fn pid(&self) -> u32 {
         self.child.as_ref().map_or(0, Child::id)
     }
-    /// Seekwell's directory inside the user's, by the process number in its name.
+    /// Returns Seekwell's directory inside the user's directory. Its name contains the process ID.
     fn ours(&self) -> Option<PathBuf> {
         let start = format!("seekwell-fs-mark-{}-", self.pid());
         let entries = fs::read_dir(&self.dir).expect("there").flatten();
@@ -86,7 +87,7 @@ impl Drop for Going {
     }
 }
 
-/// Number of files synced so far, from the JSON document.
+/// Returns the number of files synced so far, from the JSON document.
 fn synced(text: &str) -> u64 {
     let doc: Value = serde_json::from_str(text).expect("one JSON document");
     let ops = doc["records"][0]["operations"].as_array().expect("a list");
@@ -156,7 +157,7 @@ fn unwritable_directory_is_left_unchanged() {
     let mut c = command(&["run", "fs-mark:files=2", "--dir"]);
     c.arg(&dir);
     if is_root() {
-        // Root may write everywhere, so it runs as another user.
+        // Root may write to every directory, so the command runs as another user.
         c.uid(65_534).gid(65_534);
     } else {
         let mut p = fs::metadata(&dir).expect("there").permissions();
@@ -231,7 +232,7 @@ fn result_file_is_replaced_atomically() {
     drop(going);
     assert_eq!(fs::read_to_string(&out).expect("there"), "of before");
     assert_eq!(names(out.parent().expect("a directory")), ["out.json"]);
-    // After kill -9 there is one directory left, with a recognisable name.
+    // After kill -9, one directory is left. Its name shows where it comes from.
     assert_eq!(
         names(&dir),
         [ours
@@ -260,7 +261,8 @@ fn leftovers_of_a_killed_run_are_named_and_removed_on_request() {
         .into_owned();
     let living = Going::begin(&dir, &[]);
     let remedy = format!("`seekwell run --clean-up --dir {here}` removes it");
-    // A parallel run names the killed run with its size, but not the live one.
+    // A parallel run reports the killed run with its size, and does not report the run that is
+    // still active.
     let short = ["run", "fs-mark:files=2,size=4k", "--dir", &here];
     let r = seekwell(&short);
     assert_eq!(r.code, 0, "{}", r.err);
@@ -278,7 +280,7 @@ fn leftovers_of_a_killed_run_are_named_and_removed_on_request() {
     let alive = format!("-{}-", living.pid());
     assert!(!r.err.contains(&alive), "{}", r.err);
     assert!(r.err.matches("killed runs left").count() == 1 && dead.exists());
-    // So does one that finds too little space.
+    // A run that finds too little space reports the killed run too.
     let r = seekwell(&["run", "fs-mark:files=10000000,size=1g", "--dir", &here]);
     assert_eq!(r.code, 2, "{}", r.err);
     assert!(
@@ -286,7 +288,7 @@ fn leftovers_of_a_killed_run_are_named_and_removed_on_request() {
         "{}",
         r.err
     );
-    // Only the killed run's directory is removed; the live run continues.
+    // Only the directory of the killed run is removed. The other run continues.
     let r = seekwell(&["run", "--clean-up", "--dir", &here]);
     assert_eq!((r.code, &*r.err), (0, ""));
     assert!(
@@ -302,7 +304,7 @@ fn leftovers_of_a_killed_run_are_named_and_removed_on_request() {
     assert_eq!(r.code, 143, "{}", r.err);
     assert!(synced(&r.out) >= 10);
     assert_eq!(names(&dir), users);
-    // With a workload, it also runs the workload.
+    // If there is a workload, the command also runs it.
     let r = seekwell(&[&short[..], &["--clean-up", "--json"]].concat());
     assert_eq!((r.code, synced(&r.out)), (0, 2), "{}", r.err);
     let r = seekwell(&["run", "--clean-up"]);
@@ -315,7 +317,8 @@ fn vanished_files_are_named_and_results_kept() {
     fs::write(dir.join("mine"), "precious").expect("a file of the user's");
     let going = Going::begin(&dir, &[]);
     let ours = going.ours().expect("begun");
-    // The run writes meanwhile: repeated until everything is gone.
+    // The run writes to the directory meanwhile, so the removal is repeated until everything is
+    // gone.
     until("our directory is gone", || {
         let _ = fs::remove_dir_all(&ours);
         !ours.exists()
@@ -330,7 +333,7 @@ fn vanished_files_are_named_and_results_kept() {
 #[test]
 fn time_limit_ends_a_run_and_is_reported() {
     let dir = directory("real-limit");
-    // The speed of the disk depends on other users of the machine.
+    // The speed of the disk depends on other users of the machine, so several limits are tried.
     for limit in ["1", "10", "100"] {
         let begun = Instant::now();
         let args = ["run", LONG, "--limit", limit, "--json", "--dir"];

@@ -28,7 +28,8 @@ fn every_scheduler_is_listed_and_has_a_page() {
     }
 }
 
-/// Defaults are written by hand in the registry: they must equal those of an instance.
+/// The registry contains defaults that were written by hand. They must equal those of a new
+/// scheduler.
 #[test]
 fn listed_defaults_equal_those_of_a_new_scheduler() {
     use seekwell_core::TickClock;
@@ -40,7 +41,8 @@ fn listed_defaults_equal_those_of_a_new_scheduler() {
             for t in (s.tunables)(version) {
                 let shown = made.show(&cx, t.name);
                 let shown = shown.unwrap_or_else(|| panic!("{}: cannot show {}", s.name, t.name));
-                // A default in words (a formula, "all of nr_requests") cannot be compared.
+                // A default in words, such as a formula or "all of nr_requests", cannot be
+                // compared.
                 if t.default.parse::<i64>().is_ok() {
                     assert_eq!(shown, t.default, "{}-{version}: {}", s.name, t.name);
                 }
@@ -59,7 +61,7 @@ fn schedulers_page_equals_the_registry() {
     );
 }
 
-/// All figures are measured again: the page matches the models to the last digit.
+/// All figures are measured again. The page must match the models to the last digit.
 #[test]
 fn validation_page_equals_the_models_results() {
     let path = project("docs/devices-validation.md");
@@ -190,7 +192,7 @@ fn every_device_and_format_is_listed_and_has_a_page() {
     );
 }
 
-/// The long help of a command has every word that its options accept.
+/// The long help of a command contains every word that its options accept.
 #[test]
 fn help_lists_every_device_workload_and_machine_option() {
     for command in ["compare", "run", "replay", "recommend"] {
@@ -223,12 +225,12 @@ fn help_lists_every_device_workload_and_machine_option() {
             assert!(line(w.name.to_owned()), "{command}: {}", w.name);
         }
     }
-    // The short help stays short.
+    // The short help does not list the devices.
     let short = good(&["compare", "-h"]);
     assert!(!short.contains("hdd:exos-x18:"), "{short}");
 }
 
-/// Its text depends on the machine, but it always fits on a screen and changes nothing.
+/// The text depends on the machine. It always fits on one screen, and the command changes nothing.
 #[test]
 fn doctor_reports_abilities_and_remedies() {
     let text = good(&["doctor"]);

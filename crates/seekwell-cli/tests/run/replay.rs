@@ -4,7 +4,7 @@ use crate::{good, scratch, seekwell};
 use serde_json::Value;
 use std::io::Write;
 
-/// A trace of two processes with completions, in the interchange format.
+/// Returns a trace of two processes with completions, in the exchange format.
 fn two_processes(records: u64) -> String {
     let mut text = "t_ns,op,sector,sectors,pid,t_complete\n".to_owned();
     for i in 0..records {
@@ -129,7 +129,7 @@ fn same_seed_gives_same_bytes_on_any_number_of_threads() {
     assert_eq!(run("1"), run("5"));
 }
 
-/// Exit code 2, one message, nothing on stdout.
+/// Checks that a command ends with exit code 2, with one message, and with nothing on stdout.
 fn assert_rejected(args: &[&str], says: &[&str]) {
     let r = seekwell(args);
     assert_eq!((r.code, &*r.out), (2, ""), "{args:?}: {}", r.err);
@@ -258,7 +258,7 @@ fn invalid_replay_options_are_rejected() {
     }
 }
 
-/// Only block_rq_* events were recorded: the replay uses the issue times, and says so.
+/// The trace contains only block_rq_* events. The replay uses the issue times, and says so.
 #[test]
 fn trace_with_only_issue_events_is_replayed_by_issue_times() {
     let text = b"# tracer: nop

@@ -1,4 +1,4 @@
-//! Reports of traces, recommendations, and pages of a command's runs.
+//! Tests reports of traces, recommendations, and the pages of a command's runs.
 
 use crate::{good, project, scratch, seekwell};
 use serde_json::Value;
@@ -29,7 +29,7 @@ fn trace_report_fits_one_screen_and_has_four_formats() {
     let md = std::fs::read_to_string(&md).expect("Markdown");
     assert_eq!(md, good(&["report", &trace, "--markdown"]));
     assert!(md.contains("| Q2C |"), "{md}");
-    // Every number of the page's phases is in the document.
+    // Every number in the phases of the page is in the document.
     let phases = doc["trace"]["phases"].as_array().expect("phases");
     for p in phases {
         let n = p["n"].as_u64().expect("a count");
@@ -106,7 +106,7 @@ fn report_option_writes_a_page_of_the_runs() {
     );
 }
 
-/// Scenes of the replay in a page.
+/// Returns the scenes of the replay in a page.
 fn scenes(html: &str) -> Vec<Value> {
     let own = html.split("id=\"sw-index\">").nth(1).expect("an index");
     let own = own.split("</script>").next().expect("its end");
@@ -158,7 +158,8 @@ fn report_page_contains_the_replay_and_no_temporary_files_remain() {
         let left = std::fs::read_dir(&tmp).expect("the directory");
         assert_eq!(left.count(), 0, "{name}");
     }
-    // A requested window is shown; a window without recorded events is refused.
+    // The page shows the window that the user requests. A window without recorded events is
+    // refused.
     let page = scratch("window.html", b"");
     let window = ["--window", "1s,500ms", "--report", &page];
     good(&[&["run", "random-read:seconds=2s"][..], &programs, &window].concat());
@@ -197,7 +198,7 @@ fn experiment_file_with_report_option_writes_a_page() {
     assert_eq!(own, later, "the same replay as of the folder");
 }
 
-/// Runs with a warm-up are repeated for the page like any others.
+/// Runs with a warm-up are repeated for the page like all other runs.
 #[test]
 fn runs_with_warm_up_are_repeated_for_the_page() {
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("warmed");

@@ -25,7 +25,8 @@ fn experiment() -> Experiment {
     Experiment::from_toml(TEXT, Path::new("/nowhere")).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// A directory with a complete folder, an incomplete one, and a broken one.
+/// Makes a directory with three results folders: a complete one, an incomplete one, and a broken
+/// one.
 fn folders(name: &str) -> PathBuf {
     let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&dir);
@@ -106,7 +107,7 @@ fn export_equals_the_measured_results() {
     let dir = folders("exported");
     let whole = at(&dir, "whole");
     let csv = good(&["export", &whole]);
-    // The workload's own metric and others of each run.
+    // The lines of each run have the workload's own metric and other metrics.
     assert!(
         csv.lines().count() > 18 && csv.starts_with("run,cell,device,"),
         "{csv}"
@@ -123,13 +124,13 @@ fn export_equals_the_measured_results() {
     let json: Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(json["runs"].as_array().map(Vec::len), Some(18));
     let markdown = good(&["export", &whole, "--format", "markdown"]);
-    // Three cells, one of which has three figures that decide.
+    // There are three cells. One of them has three deciding metrics.
     assert_eq!(markdown.matches("\n### ").count(), 5, "{markdown}");
     for figure in ["fsync-latency, fsync", "fsync-latency, 99th percentile"] {
         assert!(markdown.contains(figure), "{figure}\n{markdown}");
     }
     assert!(markdown.contains("| reference |"), "{markdown}");
-    // An incomplete folder says so; a broken one says why; none is overwritten.
+    // The message says that a folder is incomplete, or why it is broken. No file is overwritten.
     let going = at(&dir, "going");
     let r = seekwell(&["export", &going]);
     assert_eq!((r.code, r.out.as_str()), (0, csv.as_str()), "{}", r.err);
@@ -149,7 +150,7 @@ fn export_equals_the_measured_results() {
     assert!(r.err.contains("possible values: csv, json"), "{}", r.err);
 }
 
-/// A folder has enough information to repeat each of its runs.
+/// A folder contains enough information to repeat each of its runs.
 #[test]
 fn every_run_can_be_repeated_from_its_results_folder() {
     let dir = folders("again");
@@ -167,7 +168,7 @@ fn every_run_can_be_repeated_from_its_results_folder() {
         let record = seekwell::run(&spec, seekwell::Hooks::default()).expect("it runs");
         assert_eq!((record.seed, &record.spec_hash), (run.seed, &run.spec_hash));
         let mut value = record.metric.as_ref().expect("a metric").value;
-        // With the warm-up that the cell's first block determined.
+        // Leave out the warm-up that the first block of the cell determined.
         let warm = results.cells[run.key.cell].warm_up.as_ref();
         if let Some(warm) = warm.filter(|w| w.seconds > 0) {
             let paced = Primary::Own.paced(&spec.workload).expect("timed");
@@ -178,7 +179,8 @@ fn every_run_can_be_repeated_from_its_results_folder() {
     }
 }
 
-/// The Python of `make test-tools`; users with the packages may name another one.
+/// Returns the Python interpreter that `make test-tools` sets up. Users who have the packages may
+/// name another interpreter.
 fn python() -> Option<String> {
     let own = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../python/bin/python");
     let named = std::env::var("SEEKWELL_TEST_PYTHON").ok();
@@ -213,7 +215,7 @@ fn pandas_polars_and_duckdb_read_the_same_numbers() {
     assert!(told.status.success(), "{err}");
     let out = String::from_utf8_lossy(&told.stdout);
     assert!(out.contains("18 runs joined"), "{out}");
-    // A change in the last digit is detected.
+    // A change in the last digit must be detected.
     let text = std::fs::read_to_string(&csv).expect("read");
     let value = text
         .lines()

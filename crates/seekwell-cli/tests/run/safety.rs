@@ -1,5 +1,5 @@
-//! Protection of devices and pipes named as outputs, of other files, of memory if a device is named
-//! as an input, and of the time spent on a result that cannot be written.
+//! Devices and pipes that are named as outputs, and other files, are not damaged. A device that is
+//! named as an input does not fill the memory. No time is spent on a result that cannot be written.
 
 use crate::{Ran, command, good, ran, scratch, seekwell};
 use std::fs;
@@ -25,7 +25,7 @@ fn names(dir: &Path) -> Vec<String> {
     names
 }
 
-/// Creates a device node or a pipe; false, with a message, if that is not allowed.
+/// Creates a device node or a pipe. If this is not allowed, prints a message and returns false.
 fn mknod(path: &Path, args: &[&str]) -> bool {
     let made = Command::new("mknod").arg(path).args(args).output();
     let made = made.is_ok_and(|o| o.status.success());
@@ -38,8 +38,8 @@ fn mknod(path: &Path, args: &[&str]) -> bool {
     made
 }
 
-/// The binary with at most 20 s of CPU and 2 GiB of address space. A signal ends a program that
-/// reads a device to its end, or that measures before it checks its output.
+/// Runs the binary with at most 20 s of CPU time and 2 GiB of address space. A signal then ends a
+/// program that reads a device to its end, or that measures before it checks its output.
 fn run_with_limits(args: &[&str]) -> Ran {
     let mut c = Command::new("sh");
     let script = r#"ulimit -t 20; ulimit -v 2097152; exec "$0" "$@""#;
@@ -80,7 +80,7 @@ fn output_to_devices_and_pipes_keeps_the_node() {
     let pipe = dir.join("pipe");
     assert!(mknod(&pipe, &["p"]), "everybody may make pipes");
     let to = pipe.display().to_string();
-    // A failed command does not wait for a reader.
+    // A failed command does not wait for a reader of the pipe.
     assert_eq!(
         run_with_limits(&["run", "fs-mark", "-d", "none.toml", "-o", &to]).code,
         2
@@ -116,7 +116,7 @@ fn output_to_a_descriptor_continues_at_its_offset() {
         let text = fs::read_to_string(&file).expect("there");
         assert_eq!(text, format!("before\n{list}behind\n"), "{to}");
     }
-    // To a pipe, as with `| less`.
+    // The output is a pipe, as with `| less`.
     assert_eq!(good(&["schedulers", "-o", "/dev/stdout"]), list);
     assert_eq!(good(&["schedulers", "-o", "-"]), list);
     assert_eq!(names(&dir), ["all"]);
@@ -182,8 +182,8 @@ fn manual_pages_are_written_like_other_outputs() {
     );
 }
 
-/// Long commands check their output first. Otherwise the CPU limit would end each of these, or it
-/// would report the bad input.
+/// Long commands check their output first. Otherwise the CPU limit would end each of these
+/// commands, or the command would report the bad input.
 #[test]
 fn unwritable_output_is_reported_before_any_measurement() {
     let dir = directory("early");
@@ -314,7 +314,7 @@ fn device_node_in_place_of_a_file_is_not_read() {
     }
 }
 
-/// Endless lines, from a pipe and from a file that unpacks to a thousand times its size.
+/// Lines without end come from a pipe, and from a file that unpacks to a thousand times its size.
 #[test]
 fn endless_lines_are_rejected_in_bounded_memory() {
     let zeros = zstd::encode_all(&vec![b'x'; 64 << 20][..], 3).expect("packed");
@@ -337,7 +337,7 @@ fn endless_lines_are_rejected_in_bounded_memory() {
     assert_eq!(o.status.code(), Some(2), "{err}");
     assert!(err.contains("is a character device"), "{err}");
     assert!(err.contains("longer than 16 MiB"), "{err}");
-    // Many valid lines.
+    // Here the file contains many valid lines.
     let case =
         b"{\"case\":\"a\",\"elevator\":\"noop\",\"hz\":1000,\"input\":[[0,1,1,\"R\",8,8]]}\n";
     let many = zstd::encode_all(&case.repeat((33 << 20) / case.len())[..], 3).expect("packed");

@@ -1,13 +1,14 @@
-//! First screens: the answer first, and no line wider than the screen.
+//! The first screen of each command contains the answer first, and no line is wider than the
+//! screen.
 
 use crate::{command, good, one_seed, project, ran, scratch};
 
-/// Output on a terminal of this width, for one seed.
+/// Returns the output for one seed on a terminal of this width.
 fn at(columns: &str, args: &[&str]) -> String {
     output_with_default_seeds(columns, &one_seed(args))
 }
 
-/// The same with the default number of seeds.
+/// Returns the same output for the default number of seeds.
 fn output_with_default_seeds(columns: &str, args: &[&str]) -> String {
     let r = ran(command(args)
         .env("COLUMNS", columns)
@@ -22,23 +23,25 @@ fn widest(text: &str) -> usize {
     text.lines().map(|l| l.chars().count()).max().unwrap_or(0)
 }
 
-/// Number of figures in the table line with this start, one per scheduler.
+/// Returns the number of figures in the table line that begins with `head`. There is one per
+/// scheduler.
 fn figures(line: &str, head: &str) -> usize {
     let rest = line.trim_start().strip_prefix(head).unwrap_or("");
     let number = |w: &&str| w.replace(',', "").parse::<f64>().is_ok();
     let figures = rest.split_whitespace().take_while(number).count();
-    // In a column of its own stands how sure they are: "0.3 %".
+    // A separate column contains the precision, such as "0.3 %".
     let sure = rest.split_whitespace().nth(figures) == Some("%");
     figures - usize::from(sure)
 }
 
-/// Lines of an answer about so many devices at most: a screen, and a table for each further device.
+/// Returns the maximum number of lines of an answer about this many devices: one screen, and a
+/// table for each further device.
 fn max_lines(devices: usize) -> usize {
     24 + 8 * (devices - 1)
 }
 
-/// The table keeps its figures on a narrow screen, its legend stands above it, and its words are no
-/// codes.
+/// On a narrow screen the table keeps its figures. The legend is above the table, and the table
+/// contains words instead of codes.
 #[test]
 fn default_compare_output_fits_a_screen() {
     let interactive = ["read, ms", "99th percentile, ms", "bulk write, MB/s"];
@@ -74,14 +77,14 @@ fn default_compare_output_fits_a_screen() {
                 .any(|l| l.contains(word));
             assert!(said, "{word}\n{text}");
         }
-        // One line of caution, with a link.
+        // The last line warns that the results are simulated, and contains a link.
         assert!(text.trim_end().ends_with("More: --details."), "{text}");
         assert_eq!(text.matches("docs/").count(), 1, "{text}");
         assert!(!text.contains('\u{1b}'));
     }
 }
 
-/// A list fits on a screen and names all items; --details has the descriptions.
+/// A list fits on one screen and names all items. --details shows the descriptions.
 #[test]
 fn every_list_fits_a_screen_and_names_all_items() {
     let names = |of: &[&str]| -> Vec<String> {
@@ -113,7 +116,7 @@ fn every_list_fits_a_screen_and_names_all_items() {
     }
 }
 
-/// A run, a replay and a demo fit on a screen too; --details has the tables.
+/// The results of a run, a replay and a demo fit on one screen too. --details shows the tables.
 #[test]
 fn run_replay_and_demo_outputs_fit_a_screen() {
     let seven = "noop,deadline,cfq,none,mq-deadline,kyber,bfq";
@@ -168,8 +171,8 @@ fn run_replay_and_demo_outputs_fit_a_screen() {
     }
 }
 
-/// Tests of several devices share a table. If the schedulers do not fit next to the words, a row
-/// has the best figure.
+/// The tests of several devices share one table. If there is no space for the schedulers next to
+/// the words, a row contains only the best figure.
 #[test]
 fn compare_output_of_many_tests_fits_a_screen() {
     let work = [
@@ -216,7 +219,8 @@ fn compare_output_of_many_tests_fits_a_screen() {
     }
 }
 
-/// Imported results: of many cells only the significant ones, of few every one.
+/// If imported results have many cells, only the significant ones are shown. If they have few
+/// cells, every cell is shown.
 #[test]
 fn import_output_of_many_cells_fits_a_screen() {
     let file = project("crates/seekwell-lab/tests/imported/published/phoronix-linux-3.4.csv");
@@ -443,7 +447,7 @@ fn deterministic_comparison_is_exact_after_three_seeds() {
     );
 }
 
-/// Steps with a long state continue below, in the same column.
+/// If the state in a step is long, it continues on the next line, in the same column.
 #[test]
 fn explained_steps_fit_the_terminal_width() {
     let rows: String = (0..40)

@@ -1,4 +1,4 @@
-//! A record holds the whole specification of its run.
+//! A record contains the complete specification of its run.
 
 use crate::{good, scratch};
 use seekwell_core::result::Record;
@@ -52,13 +52,13 @@ fn json_contains_every_requested_setting() {
     };
     assert_eq!((&*params["files"], &*params["workers"]), ("3", "2"));
     assert_eq!(all[0].spec_hash, spec.hash());
-    // The other run differs in its scheduler, and therefore in its key.
+    // The other run has another scheduler, and therefore another hash.
     let other = all[1].spec.clone().expect("embedded");
     assert_eq!(other.scheduler.tunables["slice_idle"], "0");
     assert_ne!(all[0].spec_hash, all[1].spec_hash);
-    // A run of the embedded specification gives the same record.
+    // A run with the embedded specification gives the same record.
     let again = seekwell::run(&spec, seekwell::Hooks::default()).expect("it runs again");
-    // Integers only: JSON may change the last digit of a fraction.
+    // Only integers are compared, because JSON may change the last digit of a fraction.
     let figures = |r: &Record| {
         let ways = [&r.read, &r.write].map(|d| (d.ios, d.bytes, d.held_ns));
         let clock = (r.clock_start_ns, r.clock_stop_ns, r.duration_ns);

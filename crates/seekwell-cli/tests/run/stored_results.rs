@@ -1,4 +1,4 @@
-//! `--results`: the runs of a command line are stored like an experiment file's.
+//! With `--results`, the runs of a command line are stored like those of an experiment file.
 
 use crate::{command, good, scratch, seekwell};
 use seekwell_lab::experiment::Experiment;
@@ -48,7 +48,7 @@ fn stored_results_equal_printed_ones_and_include_an_equivalent_experiment_file()
         e.treatments.iter().map(|t| &*t.label).collect(),
     );
     assert_eq!((name.len(), labels), (2, vec!["noop", "cfq"]));
-    // The file's runs are the same as these.
+    // The runs of the stored experiment file must be the same as these.
     for (plan, cell) in e.cells.iter().zip(0..) {
         for (spec, treatment) in plan.specs.iter().zip(0..) {
             let run = results
@@ -63,7 +63,7 @@ fn stored_results_equal_printed_ones_and_include_an_equivalent_experiment_file()
             );
         }
     }
-    // Other thread counts give the same bytes; a complete folder is never overwritten.
+    // The number of threads does not change the bytes. A complete folder is never overwritten.
     let (other, again) = new_results_folder("kept-compare-threads");
     good(&[&words[..], &["--results", &other, "--threads", "3"]].concat());
     assert_eq!(bytes(&dir, "runs.parquet"), bytes(&again, "runs.parquet"));
@@ -77,7 +77,7 @@ fn stored_results_equal_printed_ones_and_include_an_equivalent_experiment_file()
 #[test]
 fn run_and_replay_store_results_and_real_runs_reject_the_option() {
     let (to, dir) = new_results_folder("kept-run");
-    // With the default number of seeds.
+    // Here the number of seeds is the default.
     let words = [
         "run",
         "fs-mark:files=5",
@@ -156,7 +156,7 @@ fn killed_command_resumes_from_its_results() {
     child.kill().expect("killed");
     child.wait().expect("waited for");
     if !broken_dir.join("results.json").exists() {
-        // Another command line cannot use the folder.
+        // Another command line cannot use the same folder.
         let r = seekwell(&[
             "compare",
             "-w",

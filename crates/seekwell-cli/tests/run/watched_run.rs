@@ -11,11 +11,11 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Only prevents an endless wait.
+/// This limit only prevents that a test waits forever.
 const PATIENCE: Duration = Duration::from_secs(600);
 /// Interval between checks.
 const LOOK: Duration = Duration::from_millis(5);
-/// What clears the bar's line.
+/// The text that clears the line of the bar.
 pub const CLEAR: &str = "\r\u{1b}[2K";
 
 /// Waits until a condition is true.
@@ -27,10 +27,11 @@ pub fn until(what: &str, mut true_now: impl FnMut() -> bool) {
     }
 }
 
-/// CPU time that a process has used, s.
+/// Returns the CPU time that a process has used, s.
 fn used_s(pid: u32) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // After the name, which may contain anything: utime and stime are fields 14 and 15, in 1/100 s.
+    // The fields are counted after the name, which may contain any characters. utime and stime are
+    // the fields 14 and 15, in 1/100 s.
     let fields = stat.rsplit_once(')').map_or("", |s| s.1).split_whitespace();
     let ticks = fields
         .skip(11)
@@ -58,13 +59,14 @@ impl Watched {
         c.stdout(Stdio::piped()).stderr(theirs);
         c.env("TERM", "xterm").env("NO_COLOR", "1");
         let child = c.spawn().expect("the binary runs");
-        // `c` holds the other end open, which would prevent the end of file.
+        // The command `c` holds the other end open. Until it is dropped, reading finds no end of
+        // file.
         drop(c);
         let drawn = Arc::new(Mutex::new(String::new()));
         let (to, mut from) = (Arc::clone(&drawn), File::from(ours));
         let reader = std::thread::spawn(move || {
             let (mut bytes, mut some) = (Vec::new(), [0; 4096]);
-            // Without another open end: EIO.
+            // When no other process has the terminal open, reading fails with EIO.
             while let Ok(n @ 1..) = from.read(&mut some) {
                 bytes.extend_from_slice(&some[..n]);
                 *to.lock().expect("nobody panicked") = String::from_utf8_lossy(&bytes).into_owned();
@@ -83,7 +85,7 @@ impl Watched {
         let child = self.child.as_mut().expect("it was begun");
         child.try_wait().expect("a child").is_some()
     }
-    /// Waits until a frame of its bar matches. Returns false if the run ended before.
+    /// Waits until a frame of the progress bar matches. Returns false if the run ended before.
     pub fn shows(&mut self, what: &str, frame: impl Fn(&str) -> bool) -> bool {
         let mut over = false;
         until(what, || {
@@ -93,17 +95,17 @@ impl Watched {
         });
         !over
     }
-    /// Waits until it has used this many more seconds of CPU time.
+    /// Waits until the run has used this many more seconds of CPU time.
     pub fn works(&mut self, more_s: f64) {
         let (pid, from) = (self.pid(), used_s(self.pid()));
         until("its work", || self.over() || used_s(pid) - from >= more_s);
     }
-    /// Sends it a signal.
+    /// Sends a signal to the run.
     pub fn signal(&self, signal: Signal) {
         let pid = Pid::from_raw(self.pid().cast_signed()).expect("a process");
         kill_process(pid, signal).expect("it runs still");
     }
-    /// Waits for its end. Its stderr is the text after the last bar.
+    /// Waits for the end of the run. Its stderr is the text after the last progress bar.
     pub fn end(mut self) -> Ran {
         let child = self.child.take().expect("it was begun");
         let o = child.wait_with_output().expect("it ends");

@@ -1,4 +1,4 @@
-//! `run` and `workloads`: programs in simulation and on real files.
+//! Tests `run` and `workloads` in simulation and on real files.
 
 use crate::{good, scratch, seekwell};
 use seekwell_workload::workloads;
@@ -95,7 +95,7 @@ fn real_run_leaves_its_directory_unchanged() {
     assert!(text.out.starts_with("For real, in "), "{}", text.out);
 }
 
-/// Data on a named device belong to the user: a job file may only read a real device.
+/// The data on a named device belong to the user, so a job file may only read a real device.
 #[test]
 fn fio_job_never_writes_to_a_real_device() {
     let disk = scratch("a-disk.img", &[7u8; 1 << 20]);

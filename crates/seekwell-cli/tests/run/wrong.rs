@@ -1,8 +1,9 @@
-//! A table of wrong inputs: message, exit code, time and memory.
+//! Runs a table of wrong inputs, and checks message, exit code, time and memory.
 //!
-//! A line of `wrong/table.txt` has an exit code, words required in the message (separated by `|`)
-//! and a command line. The files it names are created here. `SEEKWELL_WRONG=FILE` writes the
-//! current messages in the same format, with CPU time and peak memory.
+//! A line of `wrong/table.txt` has an exit code, the words that the message must contain (separated
+//! by `|`), and a command line. This test creates the files that the line names.
+//! `SEEKWELL_WRONG=FILE` writes the current messages in the same format, with CPU time and peak
+//! memory.
 
 use super::host::phone;
 use std::fmt::Write as _;
@@ -11,13 +12,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Limits for a wrong input: private memory in KiB and CPU time in seconds. Exceeding either one
-/// ends the program.
+/// Limits for a wrong input: private memory in KiB and CPU time in seconds. A program that exceeds
+/// one of them is ended.
 const MEMORY_KIB: u32 = 256 << 10;
 const CPU_S: u32 = 10;
 const GOOD: &str = "t_ns,op,sector,sectors\n0,R,0,8\n9000000,W,800,8\n";
 
-/// Random bytes, the same every time.
+/// Returns random bytes, the same every time.
 fn noise(bytes: usize) -> Vec<u8> {
     let mut x = 0x9e37_79b9_7f4a_7c15_u64;
     let mut all = Vec::with_capacity(bytes + 8);
@@ -45,12 +46,12 @@ fn zst(bytes: &[u8]) -> Vec<u8> {
     zstd::encode_all(bytes, 1).expect("memory")
 }
 
-/// Rows of a trace after a valid header.
+/// Returns a trace with a valid header and these rows.
 fn rows(text: &str) -> Vec<u8> {
     format!("t_ns,op,sector,sectors\n{text}").into_bytes()
 }
 
-/// All files, in a separate directory.
+/// Writes all files into a separate directory.
 fn make_files(name: &str) -> PathBuf {
     let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&dir);
@@ -59,7 +60,7 @@ fn make_files(name: &str) -> PathBuf {
     }
     let whole = GOOD.repeat(400).into_bytes();
     let half = |all: Vec<u8>| all[..all.len() / 2].to_vec();
-    // An endless line of 192 MiB, in a few hundred kilobytes.
+    // A line of 192 MiB without an end is stored in a few hundred kilobytes.
     let zeros = vec![b'0'; 192 << 20];
     let utf16: Vec<u8> = GOOD.encode_utf16().flat_map(u16::to_le_bytes).collect();
     let magic = [&0x6561_7407_u32.to_le_bytes()[..], &[0xff; 60]].concat();
@@ -214,8 +215,8 @@ fn make_files(name: &str) -> PathBuf {
     dir
 }
 
-/// Words separated by blanks, or in quotes; `\n` and `\e` as in a shell's $'...', `%500` stands for
-/// five hundred letters.
+/// Splits a line into words, which are separated by blanks or in quotes. `\n` and `\e` have the
+/// meaning of a shell's $'...'. `%500` stands for five hundred letters.
 fn words(line: &str) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     let mut rest = line.trim();
@@ -247,7 +248,7 @@ fn words(line: &str) -> Vec<Vec<u8>> {
 struct Ended {
     code: Option<i32>,
     err: String,
-    /// CPU seconds and peak KiB, if time(1) is installed.
+    /// CPU time in seconds and peak memory in KiB, if time(1) is installed.
     cost: Option<(f64, u64)>,
 }
 
@@ -283,7 +284,7 @@ fn run(dir: &Path, line: &str) -> Ended {
     }
 }
 
-/// What is wrong with the end of the run, if anything.
+/// Returns a description if the exit code is not `code`, or if the message is wrong.
 fn failure_of_run(e: &Ended, code: i32, says: &str) -> Option<String> {
     if e.code != Some(code) {
         return Some(format!("exit code {:?}", e.code));
@@ -343,7 +344,7 @@ fn two_hundred_wrong_inputs_are_reported_cheaply() {
     );
 }
 
-/// A reader that leaves, a file without permission, a name that is not text.
+/// Tests a reader that closes the pipe, a file without permission, and a name that is not text.
 #[test]
 fn closed_pipes_missing_permissions_and_non_text_names_are_reported() {
     let dir = make_files("wrong-pipes");
@@ -366,7 +367,8 @@ fn closed_pipes_missing_permissions_and_non_text_names_are_reported() {
         let (_, said) = sh(&format!(
             "\"$1\" {command} | head -n 1 >/dev/null; echo ${{PIPESTATUS[0]}}"
         ));
-        // Killed by the pipe, or ended by itself: no message in either case.
+        // The pipe has ended the program, or the program has ended by itself. There is no message
+        // in either case.
         assert!(["141\n", "0\n"].contains(&&*said), "{command}: {said}");
     }
     let (code, said) = sh("exec \"$1\" replay $'\\xff\\xfe.csv' -s noop");

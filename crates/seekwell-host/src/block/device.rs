@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "state")]
 pub enum Scheduler {
-    /// The file does not exist. The device has no request queue, or it passes requests on unchanged
-    /// (bio-based).
+    /// The file `queue/scheduler` does not exist. The device has no request queue, or it passes
+    /// requests on unchanged (bio-based).
     #[default]
     Absent,
     /// The file contains a single word. Older kernels report queues without schedulers in this way.
@@ -133,7 +133,7 @@ pub struct Device {
     pub scheduler: Scheduler,
     /// Tunables of the active scheduler, from `queue/iosched`.
     pub tunables: BTreeMap<String, String>,
-    /// Latency target of writeback throttling, us. With 0 it is off.
+    /// Latency target of writeback throttling, us. 0 switches it off.
     pub wbt_lat_usec: Option<i64>,
     /// Maximum number of requests in the queue.
     pub nr_requests: Option<u32>,

@@ -6,7 +6,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
-/// A tree in a directory of its own. The directory is removed when the value is dropped.
+/// The file tree of a simulated machine, in a temporary directory. The directory is removed when
+/// the value is dropped.
 pub struct MadeUp(Scratch);
 
 impl MadeUp {

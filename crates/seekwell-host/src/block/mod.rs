@@ -116,7 +116,7 @@ impl Machine {
     pub fn read(tree: &Tree) -> Machine {
         let sys = tree.at("/sys/block");
         let class = tree.at("/sys/class/block");
-        // A path of NVMe multipath may exist only in the class directory.
+        // A path of NVMe multipath may exist only in `/sys/class/block`.
         let mut dirs: BTreeMap<String, PathBuf> = BTreeMap::new();
         for base in [&class, &sys] {
             for name in read::names(base) {

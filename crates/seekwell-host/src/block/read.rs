@@ -1,5 +1,5 @@
-//! Reads small kernel files safely. Unexpected objects in their place do no harm: pipes,
-//! directories, link loops, very long or binary files.
+//! Reads small kernel files safely. Pipes, directories, link loops, and very long or binary files
+//! in their place do no harm.
 
 use seekwell_core::foreign;
 use std::fs::OpenOptions;
@@ -136,7 +136,8 @@ impl Reader {
             }
         }
     }
-    /// Returns a text of the device's vendor, as far as it is printable.
+    /// Returns a text that the vendor of the device chose, such as the model, in printable form.
+    /// Returns `None` if the text is empty.
     pub fn label(&self, name: &str) -> Option<String> {
         let text = clean(&lossy(&self.dir.join(name)));
         (!text.is_empty()).then_some(text)

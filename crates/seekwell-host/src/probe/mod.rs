@@ -3,9 +3,9 @@
 //!
 //! Single I/Os use pread(2), which has the least overhead. Several I/Os at a time use io_uring, or
 //! threads if io_uring is not available. Nothing is written without permission. With permission,
-//! only data that were just read from the same address are written back. Opening the probe has no
-//! effect after the process ends, because the request against deep CPU idle states ends with its
-//! file descriptor.
+//! only data that were just read from the same address are written back. While the probe is open,
+//! the CPUs stay out of deep idle states. This request belongs to a file descriptor, so it ends
+//! with the process.
 //!
 //! This module is not in the crate of the estimators, because the estimators use no clock and no
 //! system calls.

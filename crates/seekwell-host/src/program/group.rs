@@ -214,8 +214,9 @@ mod tests {
         }
     }
 
-    /// A normal directory is used instead of the kernel's. New groups in it have no files. So the
-    /// file of the weight is missing, and limits stay as they were written.
+    /// The test uses a normal directory instead of the kernel's cgroup directory. The kernel
+    /// creates no files in it. So the file of the weight is missing, and the files of the limits
+    /// keep the written text.
     #[test]
     fn cgroup_v2_controller_is_enabled_used_and_disabled() {
         let t = Scratch::new(&std::env::temp_dir(), "cgroup").expect("made");

@@ -45,9 +45,9 @@ pub struct Where<'a> {
     pub stop: &'a (dyn Fn() -> Option<String> + Sync),
     /// Set to true when the measured phase begins.
     pub began: &'a AtomicBool,
-    /// Function that parses metrics from the output, for programs whose metrics are not found by an
-    /// expression. The first of these metrics replaces the main metric of the recipe. If the list
-    /// is empty, the metrics of the recipe are used.
+    /// Function that parses metrics from the output, for programs whose metrics no regular
+    /// expression can find. The first of these metrics replaces the main metric of the recipe. If
+    /// the list is empty, the metrics of the recipe are used.
     pub numbers: &'a (dyn Fn(&str) -> Result<Vec<Metric>, String> + Sync),
     /// Nice value of the programs. `None`: the nice value of this process.
     pub nice: Option<i32>,
@@ -115,7 +115,7 @@ impl Counters {
     }
 }
 
-/// The I/O of a block device since a start.
+/// Counts the I/O of a block device from [`Counted::begin`] on.
 pub struct Counted {
     stat: Option<PathBuf>,
     before: Option<Counters>,

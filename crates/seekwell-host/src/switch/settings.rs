@@ -75,8 +75,8 @@ impl Queue {
             .map(str::to_owned)
             .ok_or(SwitchError::Strange { path, text })
     }
-    /// Writes a value. Never creates a file. The files of a copied tree keep the written text, so
-    /// in such a tree the text is stored in the form that a kernel would show.
+    /// Writes a value. Never creates a file. The files of a copied tree keep the written text. In
+    /// such a tree, the text is therefore stored in the form that a kernel would show.
     pub fn put(&self, name: &str, value: &str) -> Result<(), SwitchError> {
         let path = self.file(name);
         let before = fs::read_to_string(&path).unwrap_or_default();

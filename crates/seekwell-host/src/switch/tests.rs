@@ -389,7 +389,8 @@ fn rounding_to_ticks_and_pages_is_accepted() {
     assert!(!rounded("nomerges", "3", "1") && !rounded("read_expire", "x", "8"));
 }
 
-/// This is also tested in a copy of another machine's tree, whose files keep the written text.
+/// The tree is a copy of another machine's tree. Its files would keep any text, so the test shows
+/// that nothing is written.
 #[test]
 fn unknown_tunable_leaves_the_tree_byte_for_byte() {
     let (t, records) = disk("unknown-tunable");

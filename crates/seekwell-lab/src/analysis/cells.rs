@@ -100,7 +100,7 @@ fn analyse_cell(
 ) -> CellAnalysis {
     let cell = &results.cells[index];
     let treatments = &cell.treatments;
-    // The stopping rule uses only the first row of a cell, so only the intervals of that row are
+    // The stopping rule uses only the first row of a cell. So only the intervals of that row are
     // corrected for the repeated checks of the data.
     let decides_end = metric.name == cell.primary.name;
     let columns: Vec<_> = (0..treatments.len())
@@ -244,8 +244,8 @@ struct Make<'a> {
     /// Duration of each run, by treatment and block. It is a lower bound if the run reached its
     /// time limit.
     untils: &'a [Vec<Option<Until>>],
-    /// Durations to compare if a run reached its time limit. Empty if no run reached its time
-    /// limit.
+    /// The times for the same work, which are compared instead of the metric if a run reached its
+    /// time limit. Empty if no run reached it.
     times: &'a [Vec<Option<f64>>],
     treatments: &'a [usize],
     method: &'a Method,

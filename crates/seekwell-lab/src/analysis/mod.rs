@@ -2,11 +2,11 @@
 //! cell, the signs of noise, and the overview of the experiment.
 //!
 //! There are three families of comparisons. The primary comparisons compare each treatment with the
-//! reference. The second family compares all pairs of treatments with the same data, because a
-//! scheduler is called "ahead of all others" only if it is ahead in all its pairs. The third family
-//! compares the secondary metrics. In each family, the p values are corrected for the number of
-//! comparisons in the whole experiment. Numbers are rounded to 12 digits, so that equal results
-//! give equal bytes on every machine.
+//! reference. The second family compares all pairs of treatments with the same data. It is needed
+//! because a scheduler is called "ahead of all others" only if it is ahead in all its pairs. The
+//! third family compares the secondary metrics. In each family, the p values are corrected for the
+//! number of comparisons in the whole experiment. Numbers are rounded to 12 digits, so that equal
+//! results give equal bytes on every machine.
 
 mod cells;
 mod comparison;

@@ -111,8 +111,8 @@ pub struct Score {
     pub regret: f64,
     /// Index of the row of `regret` in the analysis.
     pub regret_on: Option<usize>,
-    /// The row in which the treatment could lose most, as far as the data allows. `None` if the
-    /// treatment is shown to be level or ahead in every row.
+    /// The row with the largest loss that the data does not exclude. `None` if the treatment is
+    /// shown to be level or ahead in every row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undecided: Option<Undecided>,
 }

@@ -253,8 +253,8 @@ impl Standing {
             level
         }
     }
-    /// Returns the best run that is not level with the best run of all, and how many times worse it
-    /// is.
+    /// Returns the best run outside [`Self::leaders`], and how many times worse it is than the best
+    /// run.
     pub fn next(&self) -> Option<(usize, f64)> {
         let leaders = self.leaders();
         let next = self.order.iter().find(|o| !leaders.contains(&o.1))?;

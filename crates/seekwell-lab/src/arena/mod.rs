@@ -3,7 +3,7 @@
 //!
 //! The default devices and workloads are those of the era of the layer ([`crate::usual`]). Every
 //! scheduler runs with the same seeds. A value is compared only with the geometric mean of all
-//! schedulers in the same cell, so a fast device does not count more than a slow device. The seeds
+//! schedulers in the same cell. So a fast device does not count more than a slow device. The seeds
 //! are the repetitions that the confidence intervals are computed from. A scheduler is on the
 //! Pareto front if no other scheduler beats it in all three measures at once. The front is computed
 //! from means. It does not show how certain the differences are; the intervals show this.

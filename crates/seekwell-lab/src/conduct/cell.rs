@@ -8,7 +8,8 @@ use super::measured::fingerprint;
 use crate::data::{CellEnd, DURATION, Method, MetricInfo, Outcome, Pace, Run, StopRule, WarmUp};
 use crate::stats::{self, Better, Stopping, Until, anytime_multiplier};
 
-/// Number of blocks after which a cell uses no randomness if all its runs are bit-identical.
+/// If all runs of each treatment are bit-identical in this number of blocks, the cell uses no
+/// randomness.
 pub const EXACT_BLOCKS: u32 = 3;
 
 /// The part of a run that is kept in memory.

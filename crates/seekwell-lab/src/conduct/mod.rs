@@ -3,9 +3,9 @@
 //!
 //! A block is one run of every treatment of a cell with one seed, in random order. A round contains
 //! one block of each cell; the rounds follow each other. A cell ends when its stopping rule is
-//! satisfied. Which runs are made depends only on the experiment and on the results of complete
-//! blocks, not on the clock, the number of threads or interruptions. The time budget is an
-//! exception: it can end the experiment earlier, after the blocks that have started.
+//! satisfied. The choice of runs depends only on the experiment and on the results of complete
+//! blocks. The clock, the number of threads and interruptions have no influence. The time budget is
+//! an exception: it can end the experiment earlier, after the blocks that have started.
 //!
 //! A failed run becomes a table row with a reason. It invalidates only the comparisons within its
 //! block. Memory holds only a few numbers per run; the store holds everything else.
@@ -52,8 +52,8 @@ pub struct Job {
     pub spec: RunSpec,
 }
 
-/// A waiting run. Its specification is built only when the run starts, because a copy for each
-/// waiting run would take most of the memory of a long experiment.
+/// A waiting run. Its specification is built only when the run starts. A copy for each waiting run
+/// would take most of the memory of a long experiment.
 #[derive(Clone, Copy, Debug)]
 struct Due {
     key: RunKey,

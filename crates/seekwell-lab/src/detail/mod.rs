@@ -20,9 +20,9 @@ use crate::results::Buckets;
 /// The details of a cell.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Detail {
-    /// The kind of operation whose latencies and seconds are shown. It is the kind that the metric
-    /// counts, or else the most frequent kind. It is "read", "write" or "I/O" if the workload names
-    /// no kind.
+    /// The kind of operation whose latencies and time series are shown. It is the kind that the
+    /// metric counts. If the metric counts none, it is the most frequent kind. If the workload
+    /// names no kind, it is "read", "write" or "I/O".
     pub operation: String,
     /// The treatments of the cell that have data.
     pub sides: Vec<Side>,

@@ -1,5 +1,5 @@
-//! Reads fio's JSON report. Returns the metrics of the job file's sections, summed over all jobs,
-//! with the names that are also used if Seekwell runs the job file itself.
+//! Reads fio's JSON report. Returns the metrics of the job file's sections, summed over all jobs.
+//! The metrics have the same names as if Seekwell had run the job file itself.
 
 use seekwell_core::result::{Latency, Metric};
 use seekwell_workload::fio::{Dir, Figure, JobFile, Kind};

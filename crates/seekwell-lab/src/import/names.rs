@@ -4,7 +4,6 @@
 //! and "BFQ low_latency" is a scheduler with a setting. In `laptop-mq-deadline-run3.json`, "laptop"
 //! is the device and "run3" is ignored. A name without a known scheduler becomes a treatment of its
 //! own.
-//! its own.
 
 use super::harvest::short;
 use super::input::base;

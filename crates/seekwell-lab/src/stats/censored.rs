@@ -19,7 +19,7 @@ pub struct Until {
 
 /// Returns restricted times of a cell, by treatment and block. If lower values of the metric are
 /// better, the result is the time in s, otherwise its inverse (work per second). A run that reached
-/// its limit counts with at least the time of the slowest finished run of its block, so it is never
+/// its limit counts with at least the time of the slowest finished run of its block. So it is never
 /// the best.
 pub fn restricted(runs: &[Vec<Option<Until>>], better: Better) -> Vec<Vec<Option<f64>>> {
     let slowest = |block: usize| {

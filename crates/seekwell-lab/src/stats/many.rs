@@ -159,7 +159,7 @@ pub struct Recommendation {
 ///
 /// A treatment beats the incumbent if its p value is at most [`CHANGE_ALPHA`] after Holm's
 /// correction. The correction covers only the treatments that are ahead of the incumbent. The
-/// method was simulated for 2 to 8 treatments, 6 to 30 blocks, 1 to 6 workloads and runs with a
+/// method was simulated for 2 to 8 treatments, 6 to 30 blocks and 1 to 6 workloads. The runs had a
 /// spread of 3 to 20 %. If all treatments are equal, at most 1.3 % of the experiments recommend a
 /// change (0.8 % with 5 treatments, 6 blocks and 6 workloads).
 ///

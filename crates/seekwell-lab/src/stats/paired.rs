@@ -56,7 +56,7 @@ pub struct Paired {
 /// the spread of this comparison happened to be small. The plain interval would be too narrow, so
 /// the standard error is multiplied by sqrt(1 + 4/n). `step` is the step size of a metric with
 /// whole steps. If the standard deviation of a side is below half a step, the half-width of the
-/// interval grows by the mean of the two relative steps.
+/// interval grows. It grows by the mean of the two relative steps.
 pub fn paired(
     treatment: &[Option<f64>],
     reference: &[Option<f64>],

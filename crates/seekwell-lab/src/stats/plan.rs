@@ -11,8 +11,8 @@ pub struct Plan {
     pub detectable: f64,
 }
 
-/// Returns the sum of the normal quantiles of `1 - alpha / 2` and `power`, then the first of the
-/// two alone.
+/// Returns two values. The first is the sum of the normal quantiles of `1 - alpha / 2` and `power`.
+/// The second is the quantile of `1 - alpha / 2` alone.
 fn quantiles(alpha: f64, power: f64) -> (f64, f64) {
     let z = normal_quantile(1.0 - alpha / 2.0);
     (z + normal_quantile(power), z)

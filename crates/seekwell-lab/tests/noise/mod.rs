@@ -1,4 +1,4 @@
-//! Simulated runs with the noise models of the specification and a known truth.
+//! Simulates runs with a known truth, and with the noise models of the specification.
 
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
@@ -6,9 +6,9 @@ use rand_pcg::Pcg64Mcg;
 /// The noise model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Noise {
-    /// CV 3 %.
+    /// Normally distributed, with a coefficient of variation of 3 %.
     Normal,
-    /// CV 20 %, lognormal.
+    /// Lognormal, with a coefficient of variation of 20 %.
     Lognormal,
     /// Heavy tails, and one run in twenty loses up to 30 %.
     Heavy,
@@ -52,7 +52,7 @@ impl Machine {
         let (a, b) = (self.uniform(), self.uniform());
         libm::sqrt(-2.0 * libm::log(a)) * libm::cos(std::f64::consts::TAU * b)
     }
-    /// A run whose true value is 100 exp(effect).
+    /// Makes a run whose true value is 100 exp(effect).
     pub fn run(&mut self, effect: f64) -> f64 {
         let log = match self.noise {
             Noise::Normal => libm::log((1.0 + 0.03 * self.normal()).max(0.01)),

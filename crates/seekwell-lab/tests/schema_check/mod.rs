@@ -1,5 +1,5 @@
-//! Checks values against a JSON Schema. It supports only the keywords of draft 7 that the schema of
-//! experiment files uses. Crates that support all of draft 7 have thirty more dependencies, for
+//! Checks values against a JSON Schema. It supports only those keywords of draft 7 that the schema
+//! of experiment files uses. Crates that support all of draft 7 have thirty more dependencies, for
 //! URLs and languages.
 
 use regex_lite::Regex;

@@ -1,6 +1,6 @@
-//! Compares the statistics with scipy on random samples: with scipy's stored results in
-//! `figures.json`, and with fresh ones if a Python with scipy is available. Made by
-//! `scripts/scipy_vectors.py`.
+//! Compares the statistics with scipy on random samples. The stored results of scipy are in
+//! `figures.json`, which `scripts/scipy_vectors.py` writes. If a Python with scipy is available,
+//! they are computed again.
 
 use seekwell_lab::stats::*;
 use serde::Deserialize;
@@ -38,7 +38,7 @@ fn pair(v: Option<(f64, f64)>) -> [f64; 2] {
     [low, high]
 }
 
-/// Our results.
+/// Returns the results of the lab.
 fn seekwell_results(c: &Case) -> Vec<f64> {
     let x = |i: usize| number(&c.given[i]);
     let sample = |i: usize| list(&c.given[i]);
@@ -109,7 +109,8 @@ fn seekwell_results(c: &Case) -> Vec<f64> {
     }
 }
 
-/// The largest relative difference, with its function.
+/// Returns the number of compared values, the largest relative difference, and the function that
+/// has it.
 fn farthest(figures: &str) -> (usize, f64, String) {
     let mut worst = (0.0, String::new());
     let mut all = 0;
@@ -130,7 +131,7 @@ fn farthest(figures: &str) -> (usize, f64, String) {
     (all, worst.0, worst.1)
 }
 
-/// `statrs` keeps eight digits of a tail area.
+/// `statrs` computes a tail probability with eight digits.
 const TOLERATED: f64 = 2e-8;
 
 #[test]
@@ -148,7 +149,8 @@ fn statistics_equal_stored_scipy_results() {
     assert!(farthest(&case.to_string()).1 > TOLERATED);
 }
 
-/// The Python of the tests that read results, or a specified one, if it has scipy.
+/// Returns a Python interpreter that has scipy: the one of the tests that read results, or a
+/// specified one.
 fn python() -> Option<String> {
     let own = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../python/bin/python");
     let named = std::env::var("SEEKWELL_TEST_PYTHON").ok();

@@ -89,7 +89,7 @@ fn parquet_files_have_the_listed_columns() {
             .expect("read")
             .map(|b| b.expect("a batch").num_rows())
             .sum();
-        // Two runs failed; they have a row in two of the files.
+        // Two runs failed. They have a table row in two of the files.
         let expected = match table.file {
             "runs.parquet" => 18 * 2 + 2,
             "operations.parquet" => 18 * 3,

@@ -1,4 +1,4 @@
-//! Folders that are completed after any number of interruptions.
+//! Completes folders after any number of interruptions.
 
 use super::{add, bytes, experiment, keys, results, run};
 use proptest::prelude::*;
@@ -119,7 +119,7 @@ fn only_the_same_experiment_can_resume_a_folder() {
         spec.contains("the specifications of cell `cell 1` differ"),
         "{spec}"
     );
-    // Parts that do not affect the runs may change.
+    // The parts of an experiment that do not affect its runs may change.
     let mut e = experiment(2);
     e.cells[0].specs[0].label = Some("x".to_owned());
     e.text = "# with another comment\n".to_owned();

@@ -1,4 +1,4 @@
-//! Folders that are damaged, incomplete, of another version, or not ours.
+//! Tests folders that are damaged, incomplete, of another version, or not written by Seekwell.
 
 use super::{add, experiment, keys, results};
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A complete folder and an unfinished one, with a few runs each.
+/// Makes a complete folder and an unfinished folder, with a few runs each.
 fn complete_and_unfinished_folder() -> (tempfile::TempDir, PathBuf, PathBuf) {
     let dir = tempfile::tempdir().expect("a directory");
     let (going, whole) = (dir.path().join("going"), dir.path().join("whole"));
@@ -91,7 +91,7 @@ fn every_kind_of_invalid_folder_has_its_message() {
     assert!(e.contains("is a file; name the results folder"), "{e}");
     let e = error_text(dir.path());
     assert!(e.contains("experiment.json: is missing"), "{e}");
-    // A truncated Parquet file, a missing one, and one that is a link.
+    // The Parquet file is truncated, then missing, then a link.
     let runs = whole.join("runs.parquet");
     let bytes = std::fs::read(&runs).expect("read");
     std::fs::write(&runs, &bytes[..bytes.len() / 2]).expect("written");
@@ -117,13 +117,13 @@ fn every_kind_of_invalid_folder_has_its_message() {
     std::fs::remove_file(&journal).expect("removed");
     std::fs::write(&journal, "#!/bin/sh\n").expect("written");
     assert!(error_text(&going).contains("is not a seekwell journal"));
-    // A file that claims to be a terabyte is not read.
+    // A file that claims to have a size of one terabyte is not read.
     let big = std::fs::File::create(going.join("experiment.json")).expect("made");
     big.set_len(1 << 40).expect("sparse");
     assert!(error_text(&going).contains("is larger than"));
 }
 
-/// Writing through a link would change the link's target.
+/// If a file were written through a link, the target of the link would change.
 #[test]
 fn symbolic_links_in_a_folder_are_not_followed() {
     let (dir, going, _) = complete_and_unfinished_folder();
@@ -194,8 +194,8 @@ fn mutated(bytes: &mut Vec<u8>, at: f64, what: u8, kind: u8) {
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(24) })]
-    /// Changes a file of a folder anywhere, with and without a corrected checksum. The result must
-    /// be an error or results, and the other files must stay unchanged.
+    /// Changes a file of a folder at any place, with and without a corrected checksum. Reading must
+    /// give an error or results, and the other files must stay unchanged.
     #[test]
     fn any_changed_file_is_read_or_rejected_and_others_stay_unchanged(
         changes in proptest::collection::vec((0.0f64..1.0, any::<u8>(), any::<u8>()), 1..3),
@@ -213,7 +213,7 @@ proptest! {
                 let path = at.join(&name);
                 let mut bytes = std::fs::read(&path).expect("read");
                 for (place, what, kind) in &changes {
-                    // Parquet stores its directory at the end.
+                    // Parquet stores its directory at the end of the file.
                     let place = if late { 1.0 - place * place * 0.2 } else { *place };
                     mutated(&mut bytes, place, *what, *kind);
                 }

@@ -1,4 +1,4 @@
-//! Details of a cell, from a folder and from the records themselves.
+//! Compares the details of a cell that come from a folder with those that come from the records.
 
 use super::{add, experiment, keys, record, results, run};
 use seekwell_lab::detail::{Gather, of_folder};

@@ -1,4 +1,4 @@
-//! Exports contain the measured values, with any names.
+//! Exports must contain the measured values, whatever the names are.
 
 use super::{AWKWARD, experiment, keys, results};
 use quick_xml::events::Event;
@@ -88,7 +88,7 @@ fn exported_json_contains_the_results() {
     let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     assert_eq!(value["schema"], 1);
     let back: Results = serde_json::from_value(value).expect("results");
-    // JSON parsers may err in the last digit.
+    // JSON parsers may change the last digit of a number.
     assert_eq!(back.cells, r.cells);
     assert_eq!(back.runs.len(), r.runs.len());
     for (a, b) in back.runs.iter().zip(&r.runs) {
@@ -113,7 +113,7 @@ fn markdown_tables_are_valid_with_any_names() {
     assert!(text.contains("| reference |"), "{text}");
 }
 
-/// (element path, text) of each element that has text.
+/// Returns each element that has text, as a pair of its path and the text.
 fn leaves(xml: &str) -> Vec<(String, String)> {
     let mut reader = quick_xml::Reader::from_str(xml);
     let (mut path, mut text, mut all) = (Vec::new(), String::new(), Vec::new());
@@ -157,7 +157,7 @@ fn composite_xml_contains_every_run_of_every_cell() {
         of("System/Identifier"),
         ["hdd:hitachi-7k200: noop:x=1", &second]
     );
-    // Two metrics of three cells with two schedulers each.
+    // There are three cells with two schedulers and two metrics each.
     assert_eq!(
         of("Result/Title"),
         [
@@ -182,7 +182,7 @@ fn composite_xml_contains_every_run_of_every_cell() {
             .runs
             .iter()
             .filter(|x| (x.key.cell, x.key.treatment) == (cell, treatment));
-        // Values of a censored run do not describe its work.
+        // The values of a run that reached its limit do not describe its work.
         let measured: Vec<f64> = runs
             .filter(|x| !x.censored())
             .filter_map(|x| Some(x.values.get(metric)?.value))

@@ -1,4 +1,4 @@
-//! Results folders: created, filled, killed, resumed, finished, read, and damaged in every way.
+//! Creates, fills, kills, resumes, completes, reads and damages results folders.
 
 mod columns;
 mod completed;
@@ -20,7 +20,7 @@ use std::path::Path;
 /// Names that every format must handle.
 const AWKWARD: &str = "a,b|c <d> \"e\" 'f' \u{202e}gnp\nh\\ & 100 %";
 
-/// An experiment with this many cells and two schedulers per cell.
+/// Makes an experiment with this many cells and two schedulers per cell.
 fn experiment(cells: usize) -> Experiment {
     let treatment = |name: &str| Treatment {
         label: format!("{name}:x=1"),
@@ -68,7 +68,7 @@ fn spec(scheduler: &str) -> RunSpec {
     seekwell::spec("hdparm", "hdd:hitachi-7k200", scheduler).expect("a run")
 }
 
-/// A run of the experiment; its values depend only on the key.
+/// Makes a run of the experiment. Its values depend only on the key.
 fn run(key: RunKey) -> Run {
     let odd = 1 + key.cell as u64 * 7 + u64::from(key.block) * 3 + key.treatment as u64;
     let metric = |name: &str, better| MetricInfo {

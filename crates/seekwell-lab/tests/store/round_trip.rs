@@ -1,4 +1,4 @@
-//! Results exported to composite.xml and imported again must agree.
+//! Results that are exported to composite.xml and imported again must agree with the original.
 
 use super::{experiment, keys, results};
 use seekwell_lab::analysis::analyse;
@@ -7,7 +7,7 @@ use seekwell_lab::results::export::FORMATS;
 
 #[test]
 fn exported_composite_xml_imports_with_the_same_statistics() {
-    // The format has no blocks, so the original is analysed without blocks, too.
+    // The format has no blocks, so the original is analysed without blocks too.
     let mut given = results(&experiment(3), &keys(3, 8));
     given.about.paired = false;
     let format = FORMATS.iter().find(|f| f.name == "pts").expect("a format");
@@ -21,7 +21,7 @@ fn exported_composite_xml_imports_with_the_same_statistics() {
     assert_eq!(labels(&back), labels(&given));
     assert!(back.cells.iter().all(|c| c.device == "hdd:hitachi-7k200"));
     let (was, is) = (analyse(&given), analyse(&back));
-    // One cell per workload and metric.
+    // The imported results have one cell per workload and metric.
     assert_eq!(is.cells.len(), 6);
     for (i, cell) in was.cells.iter().enumerate() {
         let same = |c: &&seekwell_lab::analysis::CellAnalysis| {

@@ -3,7 +3,7 @@
 use seekwell_lab::validation::Bench;
 use seekwell_lab::validation::emmc::{Mixed, mixed};
 
-/// Results of a reader and a writer on a card under a scheduler.
+/// Returns the results of a reader and a writer on a card under a scheduler.
 pub fn run_on_card(scheduler: &str, options: &str) -> Mixed {
     let bench = Bench::model(&format!("emmc:motog-sandisk8{options}"));
     mixed(&bench, scheduler).unwrap()
@@ -12,8 +12,8 @@ pub fn run_on_card(scheduler: &str, options: &str) -> Mixed {
 /// Every scheduler completes its requests with the card's driver, packed or not, on both layers.
 ///
 /// Each scheduler declares how many writes may precede a newly arrived read. Three more writes can
-/// precede it: one is on the bus, one is fetched, and one may have been fetched for a packed group
-/// that it did not fit into (512 KiB fill a group).
+/// precede the read. One is on the bus, one is fetched, and one may have been fetched for a packed
+/// group that has no space for it (512 KiB fill a group).
 ///
 /// One cycle of the reader takes the time of those writes, its own read and 1 ms of thinking. In
 /// the preset a 512 KiB write takes 2.83 + 512 x 0.06 = 33.55 ms. A 4 KiB read whose part of the

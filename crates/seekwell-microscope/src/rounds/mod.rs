@@ -7,8 +7,8 @@
 //! dispatch decisions itself. Its order is compared with the recorded order and, for kyber, the
 //! sizes of the token pools are compared as well.
 //!
-//! Not modelled: two CPUs that run the same hardware queue at the same time, after which the kernel
-//! may park two requests, and waiting for a tag at allocation.
+//! Two things are not modelled. If two CPUs run the same hardware queue at the same time, the
+//! kernel may park two requests. A task may wait for a tag at allocation.
 
 mod agree;
 mod null;

@@ -1,8 +1,9 @@
 //! The page about one scheduler compared with the others: one HTML file without scripts, network or
 //! fonts.
 //!
-//! The page contains the Pareto front and the schedulers that are better, the pictures, all figures
-//! with their intervals, the cells where the scheduler is furthest behind, and the method.
+//! The page contains the Pareto front, the schedulers that are better, and the pictures. It also
+//! contains all figures with their intervals, the cells where the scheduler is furthest behind, and
+//! the method.
 
 mod picture;
 #[cfg(test)]

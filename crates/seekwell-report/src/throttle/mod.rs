@@ -23,7 +23,8 @@ fn value(usec: u64) -> String {
     }
 }
 
-/// Returns the active value of a treatment on each device, in the order of the cells.
+/// Returns the active throttling target of a treatment on each device, in us, in the order of the
+/// cells.
 fn in_force(results: &Results, treatment: usize) -> Vec<(&str, u64)> {
     let mut all: Vec<(&str, u64)> = Vec::new();
     for cell in &results.cells {
@@ -100,7 +101,8 @@ pub fn line(results: &Results) -> String {
     )
 }
 
-/// Returns the same, wrapped to the width. The text is empty if the values are unknown.
+/// Returns the text of [`line()`], wrapped to the width. The text is empty if the values are
+/// unknown.
 pub fn lines(results: &Results, width: usize) -> String {
     match line(results) {
         none if none.is_empty() => none,

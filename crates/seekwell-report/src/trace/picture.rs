@@ -1,4 +1,4 @@
-//! Pictures of the accesses: a map of sectors over time, and the course over time. Both are drawn
+//! Pictures of the accesses: a map of sectors over time, and the activity over time. Both are drawn
 //! in characters and as SVG.
 
 use super::words::{has_rate, long};
@@ -115,7 +115,7 @@ fn place(sector: u64) -> String {
     bytes((sector * SECTOR_BYTES) as f64)
 }
 
-/// Returns map and course in characters, with the same time axis.
+/// Returns the map and the activity over time in characters, with the same time axis.
 pub(super) fn text(s: &Survey, width: usize) -> String {
     let h = &s.heat;
     if h.columns == 0 {
@@ -249,8 +249,8 @@ fn axis(out: &mut String, s: &Survey, y: f64) {
     }
 }
 
-/// Returns the course as SVG: strips with one time axis, each with its largest value. A peak keeps
-/// its height in a trace of any length.
+/// Returns the activity over time as SVG: strips with one time axis, each with its largest value. A
+/// peak keeps its height in a trace of any length.
 pub(super) fn course_svg(s: &Survey) -> String {
     const HIGH: f64 = 56.0;
     const STEP: f64 = 78.0;

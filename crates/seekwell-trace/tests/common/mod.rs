@@ -1,4 +1,4 @@
-//! Shared parts of the tests: traces in memory, written and read.
+//! Functions that several tests use. They write traces to memory and read them.
 #![allow(dead_code, missing_docs)]
 
 use seekwell_trace::{Format, ReadOptions, Reader, Record, TraceError, WriteOptions, from_reader};
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// A sink whose bytes can be examined afterwards.
+/// An output whose bytes can be examined afterwards.
 #[derive(Clone, Default)]
 pub struct Shared(Arc<Mutex<Vec<u8>>>);
 
@@ -26,7 +26,8 @@ impl Write for Shared {
     }
 }
 
-/// A trace of the records, or a recorded one for formats without a writer.
+/// Returns the bytes of a trace with these records. For formats without a writer, returns a
+/// recorded trace.
 pub fn written(format: Format, records: &[Record]) -> Vec<u8> {
     let out = Shared::default();
     let Some(create) = format.create else {
@@ -63,7 +64,7 @@ pub fn read(bytes: &[u8]) -> Vec<Record> {
         .unwrap()
 }
 
-/// The first error of reading these bytes, at opening or later.
+/// Returns the first error that occurs when these bytes are opened or read.
 pub fn error_of(bytes: &[u8], format: Option<Format>, options: &ReadOptions) -> TraceError {
     match reader(bytes, format, options) {
         Err(e) => e,
@@ -106,7 +107,7 @@ impl Drop for Folder {
     }
 }
 
-/// A blktrace file converted to the other byte order.
+/// Returns a blktrace file in the other byte order.
 pub fn swapped(little: &[u8]) -> Vec<u8> {
     // Widths of the fields of a record.
     const FIELDS: [usize; 11] = [4, 4, 8, 8, 4, 4, 4, 4, 4, 2, 2];

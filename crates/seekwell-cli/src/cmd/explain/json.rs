@@ -30,8 +30,8 @@ fn log(dispatch: &[Dispatched], timers: &[Instant]) -> (Value, Value) {
     (dispatch.iter().map(one).collect(), timers.into())
 }
 
-/// Returns every step with its event as in event files, the bios of the request, and the
-/// scheduler's state after the last event of the step.
+/// Returns every step. A step has its event as in event files, and the bios of the request. The
+/// last event of a step also has the scheduler's state.
 fn steps(all: &[Step]) -> Value {
     let one = |s: &Step| {
         let mut v = json!(EventLine::from(&s.event));

@@ -24,7 +24,8 @@ use std::path::Path;
 
 /// The result of one case.
 enum Done {
-    /// The result of a request list, with its agreement if the case contains a recording.
+    /// The result of a request list. If the case contains a recording, also the agreement with that
+    /// recording.
     List {
         out: Outcome,
         scored: Option<(Agreement, Vec<Beside>)>,

@@ -5,8 +5,8 @@ use seekwell_host::keep::at_boot::{Setter, at_boot};
 use seekwell_report::table::wrap;
 use serde_json::{Value, json};
 
-/// Returns the setters that set the schedulers of the accepted devices at boot, each with its
-/// devices.
+/// Returns the lines (of udev rules, services and so on) that set schedulers at boot. Each is
+/// returned with the devices whose scheduler it sets. Only devices that `of` accepts are examined.
 pub fn setters(m: &Machine, of: impl Fn(&Device) -> bool) -> Vec<(Setter, Vec<String>)> {
     let mut all: Vec<(Setter, Vec<String>)> = Vec::new();
     for d in m.devices.iter().filter(|d| of(d)) {

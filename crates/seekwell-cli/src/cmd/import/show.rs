@@ -40,7 +40,7 @@ fn shortened(name: &str, most: usize) -> String {
 /// Returns the lead of `one` in per cent, positive if `one` is better.
 fn gain(c: &Comparison, better: Better) -> Option<f64> {
     let times = c.times_better(better)?;
-    // As in the sentences, a scheduler that is behind has the negative lead of the other.
+    // The sentences use the same rule: if `other` leads by 5 %, the lead of `one` is -5 %.
     Some(match times >= 1.0 {
         true => 100.0 * (times - 1.0),
         false => -100.0 * (1.0 / times - 1.0),

@@ -1,4 +1,4 @@
-//! Tests of how pages are read and updated.
+//! Tests the rules by which pages are read and updated.
 
 use super::*;
 

@@ -85,8 +85,8 @@ fn act(
             if t.op != Op::Add && certain {
                 made.by_programs.clear();
             }
-            // A name of another device belongs to the event of that device. An unknown name may be
-            // the name of this device.
+            // A line that names another device has no effect on this device. If the name in the
+            // line is unknown, the line may apply to this device.
             let line = facts
                 .substituted(&t.value)
                 .unwrap_or_else(|| t.value.clone());

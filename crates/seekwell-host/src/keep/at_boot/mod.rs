@@ -1,7 +1,7 @@
 //! Finds the assignments that set the scheduler of a device at boot, in their order.
 //!
-//! Assignments come from udev's rules, from programs that these rules run, from the active profile
-//! of tuned, and from services and other files of a distribution.
+//! An assignment comes from a udev rule, or from a program that such a rule runs. It can also come
+//! from the active profile of tuned, a service, or another file of a distribution.
 //!
 //! The files are only read, and no program is run. If it depends on facts outside the files whether
 //! an assignment happens, its condition is reported ([`Setter::only_if`]). Binary programs and the
@@ -125,8 +125,8 @@ pub fn at_boot(m: &Machine, d: &Device, planned: &[Kept]) -> Vec<Setter> {
             ..s
         })
         .collect();
-    // The repeated assignments are inserted before the programs, because programs run after all
-    // rules.
+    // The assignments of the later event are inserted before the programs, because programs run
+    // after all rules.
     let programs = all.iter().position(|s| s.by == By::RuleProgram);
     let place = programs.unwrap_or(all.len());
     all.splice(place..place, again);

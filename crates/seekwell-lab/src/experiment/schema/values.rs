@@ -88,7 +88,7 @@ pub fn of_kind(kind: &Kind) -> Value {
     }
 }
 
-/// Returns the schema of a tunable. It allows a list of values (a grid) if the reader does.
+/// Returns the schema of a tunable: one value, or a list of values (a grid).
 pub fn of_tunable(t: &Tunable) -> Value {
     match t.kind {
         TunableKind::Text => grid(scalar()),

@@ -5,8 +5,8 @@ use crate::results::Results;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-/// Escapes a name. The result contains no markup, mentions no person, does not end a table cell and
-/// has no invisible characters.
+/// Escapes a name. The result contains no markup and no invisible characters. On GitHub it does not
+/// notify a person, and it does not end a table cell.
 fn escaped(name: &str) -> String {
     let mut out = String::new();
     let mut all = name.chars().peekable();

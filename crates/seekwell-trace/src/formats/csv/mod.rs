@@ -6,7 +6,6 @@
 //! unknown. If the line of names is missing, the columns are `t_us,id,pid,op,sector,n`. Fields are
 //! not quoted. A line that begins with `#` is a comment. `seekwell explain` reads the same format,
 //! and also accepts control rows.
-//! comment. `seekwell explain` reads the same lists, which may then contain control rows.
 
 mod columns;
 mod read;

@@ -475,9 +475,9 @@ mod tests {
     #[test]
     fn empty_list_is_found_at_any_nesting() {
         let bad = [0xf1, 0xff, 0xff, 0xff, 0xff, 0x07];
-        // True, a byte, i16, i32, i64, a double, text, a list of two bytes, a set of one i32, an
-        // empty map, a map of one i32 to text, a structure with a list, and 16 bytes. The field
-        // numbers follow 15, and the format has no such fields.
+        // The values are true, a byte, i16, i32, i64, a double, a text and a list of two bytes. A
+        // set of one i32, an empty map, a map of one i32 to text, a structure with a list, and 16
+        // bytes follow. The field numbers are above 15, and the format has no such fields.
         let values: [&[u8]; 13] = [
             &[0x11],
             &[0x13, 9],
@@ -503,8 +503,8 @@ mod tests {
                 "{v:x?}"
             );
         }
-        // In a structure, in a list of structures, as a set, as a map, and with an explicit field
-        // number.
+        // A bad list can be in a structure, in a list of structures, in a set or in a map. Its
+        // field number can be explicit.
         for inside in [
             [&[0x1c, 0x19], &bad[..], &[0, 0]].concat(),
             [&[0x19, 0x1c, 0x19], &bad[..], &[0, 0]].concat(),
@@ -519,15 +519,15 @@ mod tests {
 
     #[test]
     fn metadata_field_with_a_wrong_type_is_rejected() {
-        // Version (field 1) as i32 and as text. Number of rows (field 3) as i64 and as a boolean,
-        // after which the library would read a number.
+        // The version (field 1) is an i32, and then a text. The number of rows (field 3) is an i64,
+        // and then a boolean. In place of the boolean, the library would read a number.
         assert_eq!(contents(&file(&[0x15, 2, 0x26, 2, 0])), Ok(()));
         for other in [&[0x18, 0, 0][..], &[0x31, 0], &[0x19, 0, 0x10]] {
             let why = contents(&file(other)).expect_err("another");
             assert!(why.contains("not of the type"), "{why}");
         }
-        // Schema (field 2): a list of structures, of which one has a name (field 4); a list of
-        // numbers; a name that is a number.
+        // The schema (field 2) is a list of structures, of which one has a name (field 4). Then it
+        // is a list of numbers. Then the name is a number.
         assert_eq!(contents(&file(&[0x29, 0x1c, 0x48, 1, 65, 0, 0])), Ok(()));
         assert!(contents(&file(&[0x29, 0x15, 2, 0])).is_err());
         assert!(contents(&file(&[0x29, 0x1c, 0x45, 2, 0, 0])).is_err());
@@ -550,7 +550,7 @@ mod tests {
 
     #[test]
     fn every_page_header_is_checked() {
-        // Kind (field 1) is 0, unpacked size is 2, packed size is 2; two bytes of data follow.
+        // A page of type 0 (field 1) with packed and unpacked size 2. Two bytes of data follow.
         let page = [0x15, 0, 0x15, 4, 0x15, 4, 0, 0xaa, 0xbb];
         let bad = [
             0x15, 0, 0x15, 4, 0x15, 4, 0xf9, 0xf1, 0xff, 0xff, 0xff, 0x07, 0,
@@ -583,7 +583,7 @@ mod tests {
         let more = [&head[..], &[0; 25], &bad].concat();
         let whole = more.len() as u64;
         assert!(pages(&file(&more), [(4, whole)].into_iter()).is_err());
-        // A dictionary (kind 2, field 7) of 25 bytes can have 25 values, but not 26.
+        // A dictionary page (type 2, field 7) of 25 bytes can have 25 values, but not 26.
         let dictionary = |values: u8| {
             let head = [0x15, 4, 0x15, 50, 0x15, 50, 0x4c, 0x15, 2 * values, 0, 0];
             let f = file(&[&head[..], &[0; 25]].concat());
