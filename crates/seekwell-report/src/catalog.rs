@@ -23,13 +23,13 @@ fn versions(s: &SchedulerInfo) -> String {
     names.join(", ")
 }
 
-/// Returns the kernel releases that each version represents, for example "5.10 for 5.0 to 5.13".
-/// The text says "the nearest" if the rules of those releases differ or were not examined.
+/// Returns the version used for each range of kernel releases, for example "5.0 to 5.13 -> 5.10".
+/// The text says "nearest" if the rules of those releases differ or were not examined.
 fn releases(scheduler: &str) -> Vec<String> {
     let all = stands_for(scheduler).into_iter();
     all.map(|(version, span, same)| match same {
-        true => format!("{version} for {span}"),
-        false => format!("{version}, the nearest, for {span}"),
+        true => format!("{span} -> {version}"),
+        false => format!("{span} -> {version} (nearest)"),
     })
     .collect()
 }
@@ -438,7 +438,10 @@ pub fn schedulers_markdown(all: &[SchedulerInfo]) -> String {
         );
         let releases = releases(s.name);
         if !releases.is_empty() {
-            out += &format!("\nKernel releases by name: {}.\n", releases.join(", "));
+            out += &format!(
+                "\nKernel releases, and the version for each: {}.\n",
+                releases.join("; ")
+            );
         }
         let tunables = (s.tunables)(s.versions.first().map_or("", |v| v.0));
         if tunables.is_empty() && s.layer == Layer::Mq {

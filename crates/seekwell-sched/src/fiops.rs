@@ -42,8 +42,9 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     history: "Shaohua Li, RFC in January 2012 (v1) and v2 days later, on CFQ's per-process \
               skeleton. It was never merged; phone kernels carried it from 2012. preempt is the \
               copy of one CyanogenMod tree.",
-    not_when: "A rotating disk: it neither sorts nor idles. Large requests next to small ones: 512 \
-               KiB cost as much as 4 KiB. Classes: RT and BE can starve IDLE without limit.",
+    not_when: "Rotating disks, because it neither sorts nor idles. Large requests next to small \
+               ones: 512 KiB cost as much as 4 KiB. Classes: RT and BE can starve IDLE without \
+               limit.",
     source: "behaviour of block/fiops-iosched.c in four published kernels",
     per_process: true,
     hash: hash_always,

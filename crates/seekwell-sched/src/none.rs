@@ -26,7 +26,7 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     summary: "no scheduler: requests go to the device as they arrive",
     history: "blk-mq without an elevator, since 3.13 (selectable by name since 4.11), by Jens \
               Axboe; the default of devices with several hardware queues. From 5.16 until about \
-              6.12 a plugged batch was issued last in, first out.",
+              6.12, the requests of a plug were issued in reverse order (last in, first out).",
     not_when: "A rotating disk, or any device with a short queue while readers and bulk writers \
                compete: nothing protects the readers.",
     source: "behaviour of block/blk-mq.c and block/blk-mq-sched.c, Linux 6.1, 6.12, 6.18",

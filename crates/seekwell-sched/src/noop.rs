@@ -23,7 +23,8 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     summary: "first in, first out, with merging",
     history: "In every kernel from 2.6.0 to 4.20, by Jens Axboe: the minimal elevator, for devices \
               that sort requests themselves.",
-    not_when: "Several processes on a rotating disk without command queueing: each switch is a seek.",
+    not_when: "Several processes on a rotating disk without command queueing: each switch between \
+               processes is a seek.",
     source: "behaviour of block/noop-iosched.c and block/elevator.c, Linux 2.6.18, 2.6.24, 3.4, 4.0",
     per_process: false,
     hash: |v| v != "2.6.18",

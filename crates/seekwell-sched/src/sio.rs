@@ -45,9 +45,10 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
               and V(R); out of tree, in phone kernels from 2.6.35 to 3.10. Copies differ in their \
               numbers: tuned is from the Moto G; oneplus and normandy use values in jiffies that \
               were meant as milliseconds.",
-    not_when: "A rotating disk: it never sorts. Writers that must not wait: an async write gets \
-               one slot in many while reads and sync writes keep arriving. Phones may have run it \
-               with any ratio of reads to writes, because the copies left the value uninitialized.",
+    not_when: "Rotating disks, because it does not sort. Writers that must not wait: while reads \
+               and sync writes keep arriving, an async write gets only one of many slots. In \
+               phones, the ratio of reads to writes is not known, because the copies do not \
+               initialize writes_starved.",
     source: "behaviour of block/sio-iosched.c in five published phone kernels and two derivatives",
     per_process: false,
     hash: hash_always,

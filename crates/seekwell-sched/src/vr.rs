@@ -41,10 +41,11 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     summary: "nearest request first with a penalty for a change of direction, and soft deadlines",
     history: "Aaron Carroll (Gelato@UNSW), 2007, out of tree; in phone kernels from 2010. All \
               copies keep the remainder of the division by rev_penalty instead of the quotient, \
-              which reverses the tunable's effect; they differ in its default.",
+              which reverses the tunable's effect; the copies differ in the default of \
+              rev_penalty.",
     not_when: "Several sequential readers, or reads next to writeback: it distinguishes neither \
-               processes nor sync, and while queued requests are older than their deadlines, every \
-               second dispatch is a seek.",
+               processes nor sync requests, and while queued requests are older than their \
+               deadlines, every second dispatch is a seek.",
     source: "behaviour of block/vr-iosched.c in four published phone kernels",
     per_process: false,
     hash: hash_always,

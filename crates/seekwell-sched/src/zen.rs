@@ -40,8 +40,8 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     history: "Brandon Berhent, 2012, for the Galaxy Nexus \"Zen\" kernel, after noop, deadline and \
               SIO; out of tree, in phone kernels 3.0 to 4.4. Motorola, OnePlus and LineageOS trees \
               carry 1.1; v1 (2012) treats writes as sync; jf and ge are other copies.",
-    not_when: "A rotating disk: it never sorts. Slow storage under writeback: if sync requests are \
-               always late, async ones wait until there is no sync request at all.",
+    not_when: "Rotating disks, because it does not sort. Slow storage under writeback: if sync \
+               requests are always late, async requests wait until no sync request is queued.",
     source: "behaviour of block/zen-iosched.c in seven published phone kernels",
     per_process: false,
     hash: hash_always,

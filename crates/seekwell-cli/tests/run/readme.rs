@@ -464,14 +464,14 @@ const DEMOS_PAGE: &str = "docs/demos.md";
 const DEMOS: &[(&str, &str, &str)] = &[
     (
         "async-share",
-        "creators on an SSD: noop {0.1} new files in 6 s, deadline {1.1}, CFQ {2.1} (its readers \
-         get {2.3/0.3} times as much)",
+        "tasks that create files on an SSD: noop {0.1} new files in 6 s, deadline {1.1}, CFQ {2.1} \
+         (but its readers read {2.3/0.3} times as much)",
         "all reads cached: {0.4}, {1.4}, {2.4}",
     ),
     (
         "sorted-writeback",
         "scattered dirty files: noop {0.1} s, CFQ {1.1}, deadline {2.1}",
-        "dirtied in order: {0.2}, {1.2}, {2.2} s",
+        "pages dirtied in order: {0.2}, {1.2}, {2.2} s",
     ),
     (
         "left-over-writeback",
@@ -480,7 +480,8 @@ const DEMOS: &[(&str, &str, &str)] = &[
     ),
     (
         "wal-overtakes-writeback",
-        "pgbench on a DC SSD, data twice as large as memory: noop {0.1} tps, deadline {1.1}, CFQ {2.1}",
+        "pgbench on a data-centre SSD, data twice as large as memory: noop {0.1} tps, deadline \
+         {1.1}, CFQ {2.1}",
         "one client: {0.3}, {1.3}, {2.3}",
     ),
     (
@@ -490,7 +491,7 @@ const DEMOS: &[(&str, &str, &str)] = &[
     ),
     (
         "raised-at-start",
-        "SQLite inserts on eMMC after a pause: noop {0.1} a second, BFQ {1.1}",
+        "SQLite inserts on eMMC after a pause: noop {0.1} per second, BFQ {1.1}",
         "low_latency off: {2.1}",
     ),
 ];

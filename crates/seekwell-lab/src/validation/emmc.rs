@@ -15,8 +15,9 @@ pub static GROUP: Group = Group {
     note: "The nine schedulers of the phone comparison run on the same card with the same random \
            variation, with one thread. Only the schedulers differ. The published spread is the \
            fastest mean divided by the slowest, of three runs each, and is mostly noise. A model \
-           should therefore have a smaller spread; a null model always has one. The gain of ROW \
-           is the vendor's claim for another phone, so only its direction can be compared.",
+           should therefore have a smaller spread; the spread of a null model is always 1. The \
+           gain of ROW is the vendor's claim for another phone, so only its direction can be \
+           compared.",
     rule: "",
     figures: FIGURES,
 };

@@ -48,8 +48,8 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             "ns",
             d.window,
             any,
-            "Cap of the summed predicted latencies that are dispatched ahead. Larger: deeper \
-             batches, more throughput; smaller: a new request waits less.",
+            "Limit for the sum of the predicted latencies of the requests that are dispatched \
+             ahead. Larger: deeper batches, more throughput; smaller: a new request waits less.",
         ),
         tunable(
             "bq_refill_below_ratio",
@@ -173,8 +173,8 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             "nice",
             d.priority,
             (-20, 19),
-            "How little a late write is charged when a read is served before it: at 8 about six \
-             reads per write of equal cost. Writing it resets the balance.",
+            "Preference for reads over late writes: at 8, about six reads per write of equal cost. \
+             Writing a value resets the balance.",
         ),
         tunable(
             "batch_actual_max",

@@ -45,8 +45,8 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     history: "2.6.0 to 2.6.32, by Nick Piggin after Iyer and Druschel's anticipatory scheduling \
               (SOSP 2001). The default until 2.6.17; removed in 2.6.33 in favour of CFQ, which \
               also idles.",
-    not_when: "Anything with command queueing, RAID or flash below it, or many random readers: it \
-               assumes one head and one request at a time. On NCQ disks it starves writes.",
+    not_when: "Disks with command queueing, RAID, flash, and many random readers: it assumes one \
+               head and one request at a time. On NCQ disks it starves writes.",
     source: "behaviour of block/as-iosched.c, Linux 2.6.18 and 2.6.24",
     per_process: true,
     hash: hash_always,

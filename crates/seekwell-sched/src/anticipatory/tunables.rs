@@ -44,8 +44,9 @@ pub(super) const TUNABLES: &[Tunable] = &[
     ms(
         "antic_expire",
         "6",
-        "Longest wait for the next request of the process just served; 0 turns waiting off and \
-         leaves something near deadline. One jiffy (4 or 10 ms) at HZ 250 and 100.",
+        "Longest wait for the next request of the process just served. 0: no waiting, so the \
+         scheduler behaves much like deadline. At HZ 250 and 100 the default is one jiffy (4 and \
+         10 ms).",
     ),
     Tunable {
         name: "est_time",

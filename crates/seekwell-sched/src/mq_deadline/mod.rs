@@ -45,11 +45,12 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
         ("5.10", Era::Mq6_1),
     ],
     summary: "deadline for blk-mq: sorted batches per direction with soft deadlines, in three classes",
-    history: "Since 4.11, by Jens Axboe; priority classes since 5.14, by Bart Van Assche; sweeps by \
-              position since 6.2 or so. The default of devices with one hardware queue since 5.0.",
-    not_when: "Several sequential readers on one rotating disk (it does not idle), or shares between \
-               processes: it knows classes only. Real-time requests at a depth above 1: each drains \
-               the device of all others.",
+    history: "Since 4.11, by Jens Axboe; priority classes since 5.14, by Bart Van Assche; sweeps \
+              by position since about 6.2. The default of devices with one hardware queue since \
+              5.0.",
+    not_when: "Several sequential readers on one rotating disk (it does not idle), or shares \
+               between processes: it knows classes only. Real-time requests at a depth above 1: \
+               while one of them waits or is in flight, no other class is served.",
     source: "behaviour of block/mq-deadline.c, Linux 5.10, 6.1, 6.12, 6.18",
     per_process: false,
     hash: crate::info::hash_always,

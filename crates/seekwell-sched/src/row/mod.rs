@@ -45,8 +45,8 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
               merged; default of Qualcomm 8974 and 8226 phone kernels. Made for eMMC, which can \
               stop a long write for an urgent read.",
     not_when: "Workloads with many fsyncs next to reads (databases): sync writes wait for each \
-               idle period and get 4 of 83 slots. Rotating disks: it never sorts. The age of a \
-               request is not bounded.",
+               idle period and get 4 of 83 slots. Rotating disks, because it does not sort. \
+               Requests that must not wait long, because it sets no limit on the age of a request.",
     source: "behaviour of block/row-iosched.c in three published phone kernels of 2013 and 2014, and \
              as posted in 2012",
     per_process: true,

@@ -18,10 +18,10 @@ pub const INFO: FormatInfo = FormatInfo {
     name: "alibaba",
     summary: "Alibaba block traces 2020: disks of a cloud",
     extensions: &["csv"],
-    help: "device_id,opcode,offset,length,timestamp, without a header. Offset and length are in \
-           bytes, the time is in microseconds. One file contains all 1000 disks; --trace-device ID \
-           selects one of them. The format contains no process IDs and no completion times, so \
-           replay it with --mode timed, scaled:FACTOR or depth:N.",
+    help: "Each line has the fields device_id,opcode,offset,length,timestamp. There is no header \
+           line. Offset and length are in bytes, the time is in microseconds. One file contains \
+           all 1000 disks; --trace-device ID selects one of them. The format contains no process \
+           IDs and no completion times, so replay it with --mode timed, scaled:FACTOR or depth:N.",
     carries: Carries {
         pids: Has::No,
         completions: Has::No,

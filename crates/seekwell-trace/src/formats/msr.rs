@@ -21,11 +21,11 @@ pub const INFO: FormatInfo = FormatInfo {
     name: "msr",
     summary: "MSR Cambridge: volumes of enterprise servers, 2007",
     extensions: &["csv"],
-    help: "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime, without a header. Times \
-           are in steps of 100 ns (Windows filetime), offset and size in bytes. The published \
-           files have one volume each; if a file has several volumes, --trace-device HOST_DISK \
-           (usr_0) selects one of them. The format contains no process IDs, so replay it with \
-           --mode timed, scaled:FACTOR or depth:N.",
+    help: "Each line has the fields Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime. \
+           There is no header line. Times are in steps of 100 ns (Windows filetime), offset and \
+           size in bytes. The published files have one volume each; if a file has several volumes, \
+           --trace-device HOST_DISK (usr_0) selects one of them. The format contains no process \
+           IDs, so replay it with --mode timed, scaled:FACTOR or depth:N.",
     carries: Carries {
         pids: Has::No,
         completions: Has::Yes,

@@ -21,11 +21,12 @@ pub const INFO: FormatInfo = FormatInfo {
     name: "systor",
     summary: "SNIA SYSTOR '17: LUNs of virtual desktops, 2016",
     extensions: &["csv"],
-    help: "Timestamp,Response,IOType,LUN,Offset,Size, with a header. Times are in Unix seconds \
-           with a fraction, offset and size in bytes. The published files have one hour and LUN \
-           each; if a file has several LUNs, --trace-device N selects one of them. Lines without \
-           IOType (no response was recorded) are skipped and counted. The format contains no \
-           process IDs, so replay it with --mode timed, scaled:FACTOR or depth:N.",
+    help: "Each line has the fields Timestamp,Response,IOType,LUN,Offset,Size. The first line is a \
+           header. Times are in Unix seconds with a fraction, offset and size in bytes. The \
+           published files have one hour and LUN each; if a file has several LUNs, --trace-device \
+           N selects one of them. Lines without IOType (no response was recorded) are skipped and \
+           counted. The format contains no process IDs, so replay it with --mode timed, \
+           scaled:FACTOR or depth:N.",
     carries: Carries {
         pids: Has::No,
         completions: Has::Maybe,

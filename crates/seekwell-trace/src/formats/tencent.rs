@@ -24,12 +24,13 @@ pub const INFO: FormatInfo = FormatInfo {
     name: "tencent",
     summary: "Tencent CBS: volumes of a cloud, 2018",
     extensions: &["csv"],
-    help: "Timestamp,Offset,Size,IOType,VolumeID, without a header. The time is in whole seconds, \
-           so --mode timed submits all requests of a second together. --mode scaled:FACTOR and \
-           depth:N have no more exact times either. Offset and size are in sectors. IOType is 0 \
-           for a read and 1 for a write. The published files are tar archives: tar -xzOf FILE.tgz \
-           | seekwell replay -. One file contains all volumes; --trace-device ID selects one of \
-           them. The format contains no process IDs and no completion times.",
+    help: "Each line has the fields Timestamp,Offset,Size,IOType,VolumeID. There is no header \
+           line. The time is in whole seconds, so --mode timed submits all requests of a second \
+           together. --mode scaled:FACTOR and depth:N have the same inexact times. Offset and size \
+           are in sectors. IOType is 0 for a read and 1 for a write. The published files are tar \
+           archives: tar -xzOf FILE.tgz | seekwell replay -. One file contains all volumes; \
+           --trace-device ID selects one of them. The format contains no process IDs and no \
+           completion times.",
     carries: Carries {
         pids: Has::No,
         completions: Has::No,

@@ -236,13 +236,13 @@ fn constants(p: &Publication, m: &Moved, runs: usize) -> Given {
     let cloud = Section {
         title: format!("{}: all estimated constants together, +-{by}", p.name),
         before: vec![format!(
-            "{} constants that are estimated or fitted, each drawn uniformly within {by} of its \
-             value, in {} draws.{failed} Each draw repeats the tests of the quick form with a \
-             scored difference: {} tests, {runs} runs per draw. These tests are smaller than in \
-             the quick form ({}). NOMINAL uses the same smaller tests and therefore differs from \
-             the score of the quick form. For example, two trees of compilebench stay in memory, \
-             which changes the level. LEVEL refers to these tests. Left out: group {}. The blind \
-             model has skill 0 in every draw.",
+            "The check draws {} estimated or fitted constants, each uniformly within {by} of its \
+             value, {} times.{failed} Each draw repeats the tests of the quick form with a scored \
+             difference: {} tests, {runs} runs per draw. These tests are smaller than in the quick \
+             form ({}). NOMINAL uses the same smaller tests and therefore differs from the score \
+             of the quick form. For example, two trees of compilebench stay in memory, which \
+             changes the level. LEVEL refers to these tests. Group {} is left out. The blind model \
+             has skill 0 in every draw.",
             m.constants,
             m.draws,
             m.tests,
@@ -325,8 +325,8 @@ fn most(m: &Moved) -> Option<String> {
         .collect();
     let least = rest.first().map_or(0.0, |r| r.0);
     Some(format!(
-        "The skill depends most on {}. None of the other {} constants changes it by more than \
-         {least:.2}.",
+        "The skill depends most on these constants (with the change of the skill): {}. None of the \
+         other {} constants changes it by more than {least:.2}.",
         first.join(", "),
         rest.len()
     ))
@@ -367,8 +367,9 @@ fn labels(p: &Publication, all: &[Permuted]) -> Given {
         spare: &["LEAST", "MOST", "BLIND", "10 %"],
         title: format!("{}: schedulers' labels permuted within each test", p.name),
         before: vec![format!(
-            "Skill of our results with permuted scheduler labels, {draws} draws. It should be 0 or \
-             less, because the results then belong to the wrong schedulers."
+            "The table shows the skill of our results with permuted scheduler labels, in {draws} \
+             draws. The skill should be 0 or less, because the results then belong to the wrong \
+             schedulers."
         )],
         head: HEAD,
         rows: rows.collect(),
@@ -436,8 +437,8 @@ fn taken(all: &Ablated) -> Given {
     let by_demo = Section {
         title: "Demos of the claimed causes".to_owned(),
         before: vec![
-            "One row per check. A demo must show the difference with the cause, and no difference \
-             without the cause."
+            "The table has one row per check. A demo must show the difference with the cause, and \
+             no difference without the cause."
                 .to_owned(),
         ],
         spare: &["DEMO"],
@@ -448,9 +449,10 @@ fn taken(all: &Ablated) -> Given {
     let by_test = Section {
         title: "Claimed causes removed from the published tests".to_owned(),
         before: vec![
-            "The quick form of each test with the cause and without it: first scheduler divided by \
-             second. Removed: the remaining difference is below 5 %, or below a quarter of the \
-             difference with the cause."
+            "The table compares the quick form of each test with the cause and without it. The \
+             values are the result of the first scheduler divided by that of the second. Removed: \
+             the remaining difference is below 5 %, or below a quarter of the difference with the \
+             cause."
                 .to_owned(),
         ],
         spare: &[],
@@ -502,14 +504,14 @@ fn order(p: &Publication, o: &Orders) -> Given {
             p.name
         ),
         before: vec![format!(
-            "All published differences with p < 0.05 on systems with a flash drive. APART: each \
-             run uses its own new drive, as our other results do. IN ORDER: all tests run under \
-             the first scheduler of the published table, then under the second, then under the \
-             third, on one drive that is never trimmed (written: {}). NEW/USED, NEW/WORN: the \
-             first scheduler on a new drive, divided by the same scheduler on a used drive, and on \
-             a worn drive, which was written at random for a long time. STATE ALONE: could, if one \
-             of these ratios has the direction and at least half of the size of the published \
-             difference.",
+            "The table shows all published differences with p < 0.05 on systems with a flash \
+             drive. APART: each run uses its own new drive, as our other results do. IN ORDER: all \
+             tests run under the first scheduler of the published table, then under the second, \
+             then under the third, on one drive that is never trimmed (written: {}). NEW/USED, \
+             NEW/WORN: the first scheduler on a new drive, divided by the same scheduler on a used \
+             drive, and on a worn drive, which was written at random for a long time. STATE ALONE: \
+             \"could\" if one of these ratios has the direction and at least half of the size of \
+             the published difference.",
             written.join(", ")
         )],
         head: HEAD,

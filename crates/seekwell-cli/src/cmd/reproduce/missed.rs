@@ -144,7 +144,7 @@ fn skill(all: &[Shown]) -> Vec<String> {
     });
     let deadline = deadline.map_or("-".to_owned(), |(o, p)| {
         format!(
-            "{} % compared with noop (published: {} %)",
+            "{} % (published: {} %)",
             numbers::signed(o, 0),
             numbers::signed(p, 0)
         )
@@ -176,21 +176,21 @@ fn skill(all: &[Shown]) -> Vec<String> {
             ours("A").map_or("-".to_owned(), |x| numbers::signed(x, 2)),
         ),
         format!(
-            "B, C and E have {:.0} % of the weight. They are predicted without differences, \
-             because no known cause in a scheduler explains them. B: under cfq the drive writes at \
-             its own rate (compile writes 107.7 and 107.2 MB/s on two processors whose speeds \
-             differ by a factor of 1.8; iozone writes 107.0). Under noop and deadline, the drive \
-             is idle for a quarter of the time; in the simulation it is never idle. Under one \
-             scheduler, a drive that was written at random for a long time makes compile {} times \
-             slower and commits {} times slower than a new drive (robustness check `order`). This \
-             is the size of the difference in compile, and more than the difference in group C. \
-             But such a drive creates files almost as fast as a new one ({} times slower). If all \
-             tests run on one drive in the order of the columns ({} GB written), no difference \
-             appears. The drives of the publication must therefore have been full before the \
-             tests. E: a file takes {} ms (cfq, noop, deadline), although never more than one \
-             request waits. One scheduler with its files at 5 to 60 % of the disk covers this \
-             range. In our runs, first fit places the files at the same position under each \
-             scheduler.",
+            "B, C and E have {:.0} % of the weight. The model predicts no differences for them, \
+             because no known cause in a scheduler explains the published ones. B: under cfq the \
+             drive writes at its own rate (compile writes 107.7 and 107.2 MB/s on two processors \
+             whose speeds differ by a factor of 1.8; iozone writes 107.0). Under noop and \
+             deadline, the drive is idle for a quarter of the time; in the simulation it is never \
+             idle. Under one scheduler, a drive that was written at random for a long time makes \
+             compile {} times slower and commits {} times slower than a new drive (robustness \
+             check `order`). In compile, this is as large as the published difference; in group C, \
+             it is larger. But such a drive creates files almost as fast as a new one ({} times \
+             slower). If all tests run on one drive in the order of the columns ({} GB written), \
+             no difference appears. The drives of the publication must therefore have been full \
+             before the tests. E: a file takes {} ms (cfq, noop, deadline), although never more \
+             than one request waits. One scheduler with its files at 5 to 60 % of the disk covers \
+             this range. In our runs, the files are at the same position under each scheduler, \
+             because they are placed by first fit.",
             100.0 * weight(&["B", "C", "E"]),
             worn("compilebench 0.6: Compile"),
             worn("pgbench"),
@@ -199,16 +199,18 @@ fn skill(all: &[Shown]) -> Vec<String> {
             files.join(", "),
         ),
         format!(
-            "Missing mechanisms: in D, noop should be 8 to 20 % slower in random writes on the \
-             disk. In our model it loses nothing without sorting, because a woken task submits 32 \
-             requests in a row. F: deadline is {deadline}. Reads of metadata during the test would \
-             increase this difference, but their number is not known. G: in our model, all \
-             remaining data is written before the first tree is read."
+            "The model lacks some mechanisms. D: in random writes on the disk, noop should be 8 to \
+             20 % slower. In our model noop loses nothing, although it does not sort, because a \
+             woken task submits 32 requests in a row. F: deadline differs from noop by {deadline}. \
+             Reads of metadata during the test would increase this difference, but their number is \
+             not known. G: in our model, all remaining data is written before the first tree is \
+             read."
         ),
     ];
     if let (true, Some(last)) = (s.ours.quick && !blogs.is_empty(), why.last_mut()) {
         *last += &format!(
-            " H: in the quick form, the score is a multiple of 40; our runs make {} blogs.",
+            " H: in the quick form, the score is 40 times the number of blogs. Our runs make {} \
+             blogs, so the score is too coarse to show small differences.",
             blogs.join(", ")
         );
     }
@@ -415,11 +417,11 @@ fn phone(cells: &[Cell]) -> String {
     }
     format!(
         "On the phone, {wrong} pairs differ only in our results ({}); {bfq} of them contain bfq. \
-         In update and delete, bfq was published as 10 to 12 % slower, but with three runs this is \
-         not significant. bfq is also slower in our results, as the target for the phone requires. \
-         These pairs therefore cannot meet both targets. In insert, no loss was published, and our \
-         results show none, because the experiment makes the journal's thread busy just before \
-         (file_writes).",
+         The publication shows bfq 10 to 12 % slower in update and delete, but with three runs \
+         this is not significant. bfq is also slower in our results, as the target for the phone \
+         requires. These pairs therefore cannot meet both targets. In insert, neither the \
+         publication nor our results show a loss, because the test before it (file_writes) keeps \
+         the journal's thread busy.",
         by.join(", ")
     )
 }

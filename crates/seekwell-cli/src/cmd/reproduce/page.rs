@@ -11,22 +11,23 @@ use seekwell_report::table::{Align, wrap};
 
 const HEADER: &str = "# Reproduction of published comparisons\n\n";
 
-const ABOUT: &str = "Five published comparisons of I/O schedulers are simulated with the machine, \
-    the drive, the kernel and the settings that the publications state. No constant was fitted to \
-    a difference between schedulers. Constants of drives come from data sheets and other \
-    measurements. Some constants were fitted to the level of published results; these tests are \
-    marked as fitted and scored separately. One constant differs between the two forms: the \
-    processor time per file in blogbench, fitted to one result (noop, Sandy Bridge), is 0.15 ms in \
-    the full form and 0.85 ms in the quick form. All results are listed, good or bad, with the \
-    scores of null models for comparison.";
+const ABOUT: &str = "Seekwell simulates five published comparisons of I/O schedulers, with the \
+    machine, the drive, the kernel and the settings that the publications state. No constant was \
+    fitted to a difference between schedulers. Constants of drives come from data sheets and other \
+    measurements. Some constants were fitted to the level of published results; tests that depend \
+    on them are marked as fitted and scored separately. The processor time per file in blogbench \
+    is fitted to one result (noop, Sandy Bridge). It is the only constant that differs between the \
+    two forms of the simulation: 0.15 ms in the full form and 0.85 ms in the quick form. The \
+    letters A to L name groups of published differences (see the last table). All results are \
+    listed, good or bad, with the scores of null models for comparison.";
 
-const PLACED: &str = "The publications do not state where files lay or when programs began. In \
-    every run, files are placed by first fit on a new file system, in the first block group after \
-    that of the root directory (placement=first). mke2fs would choose this group at random, once \
-    per file system. With six random groups, iozone's reads of the disk ranged from 34 to 62 MB/s; \
-    first fit gives 66, and 62 to 65 were published. The seed determines when a program begins \
-    between two wakeups of the flusher, and how late each of its tasks wakes up (phase=drawn), \
-    because both vary between runs on a real machine.";
+const PLACED: &str = "The publications do not state where files were on the disk or when programs \
+    began. In every run, the model places files by first fit on a new file system, in the first \
+    block group after that of the root directory (placement=first). mke2fs would choose this group \
+    at random, once per file system. With six random groups, iozone's reads of the disk ranged \
+    from 34 to 62 MB/s; first fit gives 66, and 62 to 65 were published. The seed determines when \
+    a program begins between two wakeups of the flusher, and how late each of its tasks wakes up \
+    (phase=drawn), because both vary between runs on a real machine.";
 
 /// Measured on an idle machine with two cores and two runs at a time.
 const COST: &str = "Processor time of an optimised build: the quick form needs 54 s. One repeat of \
@@ -79,11 +80,11 @@ pub fn page(all: &[Shown]) -> String {
     if quick {
         out += &prose(
             "This page shows the quick form: one run of each test, and smaller tests than \
-             published (see *smaller* at each figure). The quick form runs often and is less \
+             published (see *smaller* in the tables). The quick form runs often and is less \
              accurate than the full form. In particular, the effects of memory, caches and long \
-             durations (blogbench, pgbench, mysql-scan) differ. Each publication lists how far the \
-             quick form deviates from the latest full form. A test that is missing in this list \
-             was not run in the full form.",
+             durations (blogbench, pgbench, mysql-scan) differ. The section of each publication \
+             lists how far the quick form deviates from the latest full form. A test that is \
+             missing in this list was not run in the full form.",
         );
         out += &prose(COST);
     }

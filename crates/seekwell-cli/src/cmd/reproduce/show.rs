@@ -113,10 +113,11 @@ pub const SPARE: [&str; 4] = ["AS GOOD", "WEIGHT", "PAIRS", "BLIND"];
 /// Definition of the skill.
 pub const SKILL_IS: &str = "Skill: 1 - sum |ln ours - ln published| / sum |ln published|, over the \
     ratios of all scored pairs. A pair is scored if its difference is at least 5 % and significant \
-    after Holm's correction within the test. BLIND: no differences predicted. FIXED: the mean \
-    ratio of the two schedulers in all other disk tests of the system. PERMUTED: our results with \
-    permuted scheduler labels. AS GOOD: the fraction of 2,000 permutations with at least our \
-    skill. WEIGHT: the fraction of the total that a group contributes.";
+    after Holm's correction within the test. BLIND, FIXED and PERMUTED are the skills of null \
+    models. BLIND predicts no differences. FIXED predicts the mean ratio of the two schedulers in \
+    all other disk tests of the system. PERMUTED uses our results with permuted scheduler labels. \
+    AS GOOD is the fraction of 2,000 permutations whose skill is at least ours. WEIGHT is the \
+    fraction of the total that a group contributes.";
 
 /// Describes the agreement of the pairs without a published difference.
 pub fn agreement(r: &Reproduction) -> Option<String> {

@@ -19,10 +19,10 @@ pub const INFO: FormatInfo = FormatInfo {
     name: "blkparse",
     summary: "text printed by blkparse in its default layout",
     extensions: &["blkparse", "txt"],
-    help: "Every event of the block layer, one per line. Records are made from the Q events (or \
-           from the D events, if requested). The I, D and C events of the same sectors add their \
-           times. Lengths are rounded up to sectors. The format has no priorities, and \
-           write-zeroes cannot be told from writes.",
+    help: "The file has one line per event of the block layer. Records are made from the Q events \
+           (or from the D events, if requested). The I, D and C events of the same sectors supply \
+           the times of insertion, issue and completion. Lengths are rounded up to sectors. The \
+           format has no priorities, and write-zeroes cannot be distinguished from writes.",
     carries: Carries {
         pids: Has::Yes,
         completions: Has::Maybe,

@@ -27,8 +27,8 @@ pub const INFO: FormatInfo = FormatInfo {
     extensions: &["blktrace", "blktrace.0", "bin"],
     help: "The binary files that blktrace records. Give DEV.blktrace.0, or only DEV; the files of \
            all CPUs are then merged by time. Records are made from the Q events (or from the D \
-           events, if requested). The I, D and C events of the same sectors add their times. \
-           Write-zeroes cannot be told from writes.",
+           events, if requested). The I, D and C events of the same sectors supply the times of \
+           insertion, issue and completion. Write-zeroes cannot be distinguished from writes.",
     carries: Carries {
         pids: Has::Yes,
         completions: Has::Maybe,
