@@ -115,11 +115,11 @@ def knobs(scheduler: str, asked: Mapping[str, Sequence[int]] | Iterable[str] | N
     for key, values in given.items():
         if key not in tunables:
             there = ", ".join(tunables) or "none"
-            raise InputError(f"{name} has no tunable `{key}`; it has {there}")
+            raise InputError(f'{name} has no tunable "{key}"; it has {there}')
         of = tunables[key]
         if of["kind"] in ("Text", "ReadOnly"):
             if asked is not None:
-                raise InputError(f"{name}: `{key}` is not a number, so it cannot be searched")
+                raise InputError(f'{name}: "{key}" is not a number, so it cannot be searched')
             continue
         usual: tuple[int, ...] = (0, 1)
         if of["kind"] != "Bool":
@@ -375,7 +375,7 @@ def _checked(
     for name in names:
         if name not in OBJECTIVES:
             known = ", ".join(OBJECTIVES)
-            raise InputError(f"no objective is called `{name}`; there are {known}")
+            raise InputError(f'no objective is called "{name}"; there are {known}')
     if not names or not workloads or not train or trials < 1:
         raise InputError("name at least one objective, workload, seed and trial")
     both = sorted(set(train) & set(test))

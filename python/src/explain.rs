@@ -136,7 +136,10 @@ pub fn explain(
         all.retain(|c| c.case == *wanted);
         if all.is_empty() {
             let some = known.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
-            let what = format!("{name}: no case `{wanted}`; it has {}: {some}", known.len());
+            let what = format!(
+                "{name}: no case \"{wanted}\"; it has {}: {some}",
+                known.len()
+            );
             return Err(told(&what));
         }
     }

@@ -74,8 +74,8 @@ fn one(class: &str, p: &Bound<'_, PyAny>) -> PyResult<Parameter> {
         .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
     if own.is_empty() || !plain || !(min..=max).contains(&value) || min < 0.0 || max > MOST {
         let what = format!(
-            "{class}: parameter `{own}`: a name has small letters, digits and `_`, and {value} has \
-             to lie within {min}..={max}, those within 0..={MOST}"
+            "{class}: parameter \"{own}\": a name has small letters, digits and `_`, and {value} \
+             has to lie within {min}..={max}, those within 0..={MOST}"
         );
         return Err(fault::input(&what));
     }

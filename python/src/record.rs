@@ -64,7 +64,10 @@ impl Record {
                 .iter()
                 .map(|r| format!("{} ({})", r.kind, r.layer))
                 .collect();
-            let what = format!("no `{kind}` of the {layer}; there are {}", known.join(", "));
+            let what = format!(
+                "no \"{kind}\" of the {layer}; there are {}",
+                known.join(", ")
+            );
             PyKeyError::new_err(what)
         })
     }

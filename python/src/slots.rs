@@ -26,7 +26,7 @@ pub fn take<C: Named>(all: &mut Vec<Arc<C>>, new: C, most: usize) -> PyResult<Op
     if let Some(known) = all.iter_mut().find(|c| c.name() == name) {
         if known.parameters() != new.parameters() {
             return Err(fault::input(&format!(
-                "{what} `{name}` is registered with other parameters: choose another name, or \
+                "{what} \"{name}\" is registered with other parameters: choose another name, or \
                  start a new process"
             )));
         }
@@ -35,8 +35,8 @@ pub fn take<C: Named>(all: &mut Vec<Arc<C>>, new: C, most: usize) -> PyResult<Op
     }
     if all.len() >= most {
         return Err(fault::input(&format!(
-            "{what} `{name}`: a process has at most {most} {what}s in Python; use a name that is \
-             already registered, or start a new process"
+            "{what} \"{name}\": a process has at most {most} {what}s in Python; use a name that \
+             is already registered, or start a new process"
         )));
     }
     all.push(Arc::new(new));

@@ -78,7 +78,7 @@ pub fn workload(name: &str, params: &[String]) -> PyResult<WorkloadSpec> {
     let spec = words::workload(name, params).map_err(|e| fault::words("", &e))?;
     match seekwell::plan(&spec).map_err(|e| fault::words("", &e))? {
         Some(_) => Ok(spec),
-        None => Err(fault::input(&format!("{name} is no program"))),
+        None => Err(fault::input(&format!("\"{name}\" is not a workload"))),
     }
 }
 

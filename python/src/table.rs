@@ -112,7 +112,7 @@ impl Table {
     fn column(&self, py: Python<'_>, name: &str) -> PyResult<Vec<Py<PyAny>>> {
         let Ok(at) = self.schema.index_of(name) else {
             let known = self.column_names().join(", ");
-            let what = format!("no column `{name}`; there are {known}");
+            let what = format!("no column \"{name}\"; there are {known}");
             return Err(pyo3::exceptions::PyKeyError::new_err(what));
         };
         let mut out = Vec::with_capacity(self.num_rows());

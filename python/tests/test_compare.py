@@ -113,7 +113,7 @@ def test_all_faults_of_a_file_are_reported_with_lines(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"schedulers": ["nope"]}, "no scheduler is called `nope`"),
+        ({"schedulers": ["nope"]}, 'no scheduler is called "nope"'),
         ({"devices": []}, "devices"),
         ({"experiment": {"margin": float("nan")}}, "Out of range float"),
         ({"experiment": {"repeats": 0}}, "repeats"),

@@ -161,6 +161,6 @@ def test_invalid_device_classes_are_rejected() -> None:
         seekwell.run(WORKLOAD, device=Small, scheduler="noop")
     with pytest.raises(TypeError, match="no subclass"):
         register_device(int)  # type: ignore[type-var]
-    with pytest.raises(seekwell.InputError, match="unknown parameter `servis_us`"):
+    with pytest.raises(seekwell.InputError, match='unknown parameter "servis_us"'):
         register_device(Drum)
         seekwell.run(WORKLOAD, device="drum-py:servis_us=3", scheduler="noop")

@@ -111,7 +111,7 @@ def test_events_are_complete_or_marked_as_cut() -> None:
     ("words", "said", "nearest"),
     [
         ({"scheduler": "dedline"}, "did you mean `deadline`", "deadline"),
-        ({"scheduler": "elevator"}, "no scheduler is called `elevator`", None),
+        ({"scheduler": "elevator"}, 'no scheduler is called "elevator"', None),
         ({"scheduler": "deadline:fifobatch=1"}, "fifo_batch", "fifo_batch"),
         ({"scheduler": "deadline:fifo_batch=nan"}, "fifo_batch", None),
         ({"device": "hdd:hitachi"}, "hdd:hitachi", "hdd:hitachi-7k200"),

@@ -296,9 +296,9 @@ def test_new_class_replaces_an_earlier_class_of_the_same_name() -> None:
         ({"name": "cfq"}, "registered already"),
         ({"name": "No Name"}, "a name consists of lower-case letters"),
         ({"layer": "sideways"}, "no layer is called"),
-        ({"kernel": "7.0"}, "no kernel `7.0`"),
+        ({"kernel": "7.0"}, 'no kernel "7.0"'),
         ({"tunables": (Tunable("x", 9, max=3),)}, "not within 0..=3"),
-        ({"waiting": {"fixed": 1}}, "no `fixed`"),
+        ({"waiting": {"fixed": 1}}, 'no "fixed"'),
     ],
 )
 def test_invalid_scheduler_classes_are_rejected(fields: dict[str, object], said: str) -> None:

@@ -159,9 +159,9 @@ def test_invalid_tuning_requests_are_rejected() -> None:
     words = {"workloads": ["fs-mark:files=2"], "schedulers": "deadline"}
     with pytest.raises(seekwell.InputError, match="in both train_seeds and test_seeds"):
         tune(**words, train_seeds=[1, 2], test_seeds=[2, 3])  # type: ignore[arg-type]
-    with pytest.raises(seekwell.InputError, match="no tunable `fifobatch`; it has"):
+    with pytest.raises(seekwell.InputError, match='no tunable "fifobatch"; it has'):
         tune(**words, tunables=["fifobatch"])  # type: ignore[arg-type]
-    with pytest.raises(seekwell.InputError, match="no objective is called `speed`"):
+    with pytest.raises(seekwell.InputError, match='no objective is called "speed"'):
         tune(**words, objectives="speed")  # type: ignore[arg-type]
     with pytest.raises(seekwell.InputError, match="did you mean `deadline`"):
         tune(workloads=["fs-mark:files=2"], schedulers="dedline")

@@ -218,6 +218,6 @@ def test_invalid_workload_classes_are_rejected() -> None:
 
     with pytest.raises(seekwell.InputError, match="has to lie within 6..=7"):
         register_workload(Outside)
-    with pytest.raises(seekwell.InputError, match="has no parameter 'entrys'"):
+    with pytest.raises(seekwell.InputError, match='has no parameter "entrys"'):
         register_workload(Diary)
         seekwell.run("diary-py:entrys=3", device=DISK)

@@ -131,7 +131,7 @@ fn missing(have: &[Estimate], kind: &str) -> Vec<Estimate> {
     let lacks = |key: &str| have.iter().all(|e| e.key != key);
     let mut out = vec![];
     if kind == "hdd" {
-        let how = "the calibration ended before this measurement; a typical value";
+        let how = "the calibration ended before this measurement; a typical value is used";
         if lacks("surfaces") {
             out.push(Estimate::num("surfaces", 4.0, "surfaces", how).unknown());
         }

@@ -111,10 +111,10 @@ pub enum Command {
     /// Compare one scheduler with all others of its layer
     ///
     /// All schedulers of the layer (single-queue or blk-mq) run with the same seeds on one device
-    /// of each class, with different workloads and your own traces (--trace). The result shows
-    /// throughput, p99 latency and fairness of each scheduler relative to the others, with 95 %
-    /// confidence intervals. It marks the Pareto front: schedulers that no other scheduler beats in
-    /// all three. It lists the cells where NAME is furthest behind. It takes about a minute.
+    /// of each class. They run several workloads and your own traces (--trace). The result shows
+    /// throughput, p99 latency and fairness relative to the others, with 95 % confidence intervals.
+    /// The Pareto front is marked: schedulers that no other scheduler beats in all three. The
+    /// result lists the cells where NAME is furthest behind. It takes about a minute.
     Arena(Arena),
     /// Find the best tunables for a device and workloads (Python)
     ///
@@ -165,11 +165,11 @@ pub enum Command {
     Explain(Explain),
     /// Serve a modelled disk to real programs in real time
     ///
-    /// It mounts a FUSE file system with one file, `disk`, at DIR. Each request completes at the
-    /// time that the device model computes. The data are real, and are stored in memory or in a
-    /// sparse file. Programs use the file with direct I/O, or through a loop device (losetup --find
-    /// --show --direct-io=on DIR/disk). The kernel treats the loop device as a slow disk. At the
-    /// end, a report shows how late completions were and whether the run is valid.
+    /// The command mounts a FUSE file system with one file, `disk`, at DIR. Each request completes
+    /// at the time that the device model computes. The data are real, and are stored in memory or
+    /// in a sparse file. Programs use the file with direct I/O, or through a loop device (losetup
+    /// --find --show --direct-io=on DIR/disk). The kernel treats the loop device as a slow disk. At
+    /// the end, a report shows how late completions were and whether the run is valid.
     ///
     /// Ctrl-C, SIGTERM, SIGHUP and umount stop it cleanly, with exit code 0. After kill -9, the
     /// mount stays and does not respond. The next start at DIR removes it, and so does `sudo umount
@@ -180,9 +180,9 @@ pub enum Command {
     ///
     /// Each workload runs twice. The real run uses ext4 on a loop device over `seekwell serve` and
     /// records a block trace. The simulated run uses the same device model, cores, memory and
-    /// scheduler. Between the runs, requests and bytes of sync data, the journal and flushes may
-    /// differ by 5 %, those of metadata and written-back data by 20 %, and throughput by 25 %. A
-    /// null model without cache, journal and disk mechanics is shown as a baseline.
+    /// scheduler. Allowed differences of requests and bytes are 5 % for sync data, the journal and
+    /// flushes, and 20 % for metadata and written-back data. Throughput may differ by 25 %. A null
+    /// model without cache, journal and disk mechanics is shown as a baseline.
     ///
     /// Small counts may differ by 2 requests or 16 KiB instead (`5 % or 2`), because a timer can
     /// move one journal commit past the end of the run. If the machine was busy, or the modelled
@@ -197,9 +197,9 @@ pub enum Command {
     /// priority classes submit batches of requests to the kernel's mq-deadline, kyber and bfq.
     /// Tracepoints show in which order the kernel issues the requests. Seekwell's schedulers replay
     /// the same insertions and completions. Two null models (a FIFO and one-way sweeps) replay them
-    /// too, and so do copies of the schedulers with a planted mistake, which must be detected. Each
-    /// batch is submitted twice, to show how often the kernel repeats its decisions. The exit code
-    /// is 1 if Seekwell's decisions differ from decisions that the kernel repeated.
+    /// too. Copies of the schedulers with a planted mistake also replay them, and must be detected.
+    /// Each batch is submitted twice, to show how often the kernel repeats its decisions. The exit
+    /// code is 1 if Seekwell's decisions differ from decisions that the kernel repeated.
     ///
     /// It needs root. It removes everything that it creates, also after a signal.
     VerifyKernel(VerifyKernel),
@@ -207,10 +207,10 @@ pub enum Command {
     ///
     /// Each of five publications is reproduced with the machine, drive and kernel of its time. The
     /// result shows how close the simulated figures are to the published ones. It shows which
-    /// published differences are significant after correction for multiple comparisons, and how
-    /// many of these are predicted by the simulation and by null models. It also says, with the
-    /// evidence, whether the scheduler caused each difference. No model was tuned to a difference
-    /// between schedulers.
+    /// published differences are significant after correction for multiple comparisons. It also
+    /// shows how many of them the simulation and null models predict, and whether the scheduler
+    /// caused each difference, with the evidence. No model was tuned to a difference between
+    /// schedulers.
     ///
     /// The results are stored in results/NAME. The same command resumes an interrupted
     /// reproduction, and repeats no run. The full form of all publications takes a quarter of an
@@ -233,21 +233,21 @@ pub enum Command {
     Devices(Devices),
     /// Fit a device model to a real disk or file by timing reads
     ///
-    /// It detects whether PATH is a hard disk or flash, and measures the parameters of the model.
-    /// It writes a preset for `--device FILE` and `seekwell devices FILE`. Each parameter has its
-    /// method, 95 % confidence interval and number of samples, or a mark if it could not be
+    /// The command detects whether PATH is a hard disk or flash, and measures the parameters of the
+    /// model. It writes a preset for `--device FILE` and `seekwell devices FILE`. Each parameter
+    /// has its method, 95 % confidence interval and number of samples, or a mark if it could not be
     /// measured. The command only reads, unless you give --allow-write. The device should be idle.
     /// After Ctrl-C, the results so far are written.
     Calibrate(Calibrate),
     /// Report on results or a trace: HTML page, Markdown or terminal
     ///
-    /// For a results folder, or a file that `seekwell import` reads, it writes one HTML page that
-    /// needs no network. The page shows the result for each device, a map with one row per
-    /// test and one column per scheduler, every test with its intervals and runs, and the method. A
-    /// sweep over the values of a parameter is drawn as lines. The page's address contains the
+    /// For a results folder, or a file that `seekwell import` reads, the command writes one HTML
+    /// page that needs no network. The page shows the result for each device, every test with its
+    /// intervals and runs, and the method. A map has one row per test and one column per scheduler.
+    /// A sweep over the values of a parameter is drawn as lines. The page's address contains the
     /// selected view, so that you can send the view as a link.
     ///
-    /// For a trace (any format of `seekwell formats`), it shows the statistics of btt and
+    /// For a trace (any format of `seekwell formats`), the command shows the statistics of btt and
     /// iowatcher: sizes, distances, merges, processes, the times from Q (queued) to C (completed),
     /// and sectors and load over time. The values equal those of btt, to the digit.
     Report(Report),
@@ -273,9 +273,9 @@ pub enum Command {
     /// Without PATH, it prints a table of the devices as the kernel describes them: schedulers (the
     /// current one first), queue depth, write cache, read-ahead, and users of the device.
     ///
-    /// With PATH, it describes every layer from the file system down (encryption, LVM, RAID,
-    /// multipath, loop devices, disks), and marks the layers where a scheduler can be set. It
-    /// changes nothing and needs no root.
+    /// With PATH, it describes every layer from the file system down, for example encryption, LVM,
+    /// RAID and disks. It marks the layers where a scheduler can be set. The command changes
+    /// nothing and needs no root.
     Host(Host),
     /// Check what works on this machine, and how to get the rest
     ///
@@ -285,9 +285,9 @@ pub enum Command {
     Doctor(Doctor),
     /// Set a scheduler and tunables until reboot, or for one command
     ///
-    /// It sets the scheduler and reads the setting back. It prints which other settings changed,
-    /// and the command that undoes the change. A switch resets tunables and nr_requests, and bfq
-    /// disables writeback throttling.
+    /// The command sets the scheduler and reads the setting back. It prints which other settings
+    /// changed, and the command that undoes the change. A switch resets tunables and nr_requests,
+    /// and bfq disables writeback throttling.
     ///
     /// With --for COMMAND, it restores everything when the command ends, also after a failure. It
     /// returns the exit code of the command and passes signals to it. If this program is killed
@@ -298,10 +298,10 @@ pub enum Command {
     Switch(Switch),
     /// Apply a scheduler, optionally at every boot, or undo it
     ///
-    /// It sets a scheduler on the device and reads the setting back. You name the scheduler, or
-    /// give a results folder whose verdict names it. --persist keeps the scheduler for later boots.
-    /// It writes a udev rule with the serial number of the disk, or a tuned profile
-    /// (--persist=tuned). It can also print lines for NixOS (--persist=nixos), or a kernel
+    /// The command sets a scheduler on the device and reads the setting back. You name the
+    /// scheduler, or give a results folder whose verdict names it. --persist keeps the scheduler
+    /// for later boots. It writes a udev rule with the serial number of the disk, or a tuned
+    /// profile (--persist=tuned). It can also print lines for NixOS (--persist=nixos), or a kernel
     /// parameter (--persist=boot; only kernels before 5.0 use elevator=). It shows the files before
     /// it writes them.
     ///
@@ -318,12 +318,12 @@ pub enum Command {
     Record(Record),
     /// Import results of other programs and test their differences
     ///
-    /// It reads composite.xml of the Phoronix Test Suite, exports and pages of
-    /// OpenBenchmarking.org, JSON of fio and hyperfine, output of pgbench and sysbench, logs of
-    /// pgbench, and any CSV with columns scheduler, workload and value. Single runs are compared by
-    /// Welch's test on the logarithms of their values. Published means are compared by Welch's test
-    /// on means and standard errors. The tests are corrected for multiple comparisons (Holm). The
-    /// order of runs is unknown, so drift cannot be excluded.
+    /// The command reads composite.xml of the Phoronix Test Suite, exports and pages of
+    /// OpenBenchmarking.org, and JSON of fio and hyperfine. It also reads output of pgbench and
+    /// sysbench, logs of pgbench, and any CSV with columns scheduler, workload and value. Single
+    /// runs are compared by Welch's test on the logarithms of their values. Published means are
+    /// compared by Welch's test on means and standard errors. The tests are corrected for multiple
+    /// comparisons (Holm). The order of runs is unknown, so drift cannot be excluded.
     Import(Import),
     /// Compare two results: kernels, program versions or days
     ///
@@ -423,7 +423,7 @@ pub struct Run {
     pub raw: Option<PathBuf>,
     /// With --dir: remove files that killed runs left there
     ///
-    /// It removes nothing else. It then runs WORKLOAD, if you give one.
+    /// Nothing else is removed. If you give WORKLOAD, it runs afterwards.
     #[arg(long, requires = "dir", help_heading = REAL)]
     pub clean_up: bool,
     /// Stop each run after SECONDS of its own time

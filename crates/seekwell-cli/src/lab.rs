@@ -267,7 +267,8 @@ impl Place {
             (None, true) => {
                 let named = tempfile::Builder::new().prefix("seekwell-").tempdir();
                 let scratch = named.map_err(|source| Failure::Output {
-                    what: "the temporary folder of the page's runs cannot be made".to_owned(),
+                    what: "the temporary folder for the runs of the page cannot be created"
+                        .to_owned(),
                     source,
                 })?;
                 Ok(Place::Scratch(scratch))

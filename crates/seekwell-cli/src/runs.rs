@@ -22,7 +22,7 @@ pub fn asked(name: &str, params: &[String]) -> Result<Asked, Failure> {
     let spec = words::workload(name, params).map_err(bad)?;
     match seekwell::plan(&spec).map_err(bad)? {
         Some(plan) => Ok(Asked { spec, plan }),
-        None => Err(Failure::input(format!("{name} is no program"))),
+        None => Err(Failure::input(format!("\"{name}\" is not a workload"))),
     }
 }
 

@@ -23,7 +23,7 @@ impl Once {
 /// Returns the message for a name that was given in `first` and again in `second`.
 pub fn twice(name: &str, first: &str, second: &str) -> String {
     let second = second.trim();
-    format!("`{name}` is given twice, as `{first}` and as `{second}`: leave one out")
+    format!("\"{name}\" is given twice, as \"{first}\" and as \"{second}\": leave one out")
 }
 
 #[cfg(test)]
@@ -35,7 +35,7 @@ mod tests {
         let mut once = Once::default();
         assert_eq!(once.take("rpm", "rpm=7200"), Ok(()));
         assert_eq!(once.take("t_o", " t_o=1ms"), Ok(()));
-        let said = "`rpm` is given twice, as `rpm=7200` and as `rpm = 5400`: leave one out";
+        let said = "\"rpm\" is given twice, as \"rpm=7200\" and as \"rpm = 5400\": leave one out";
         assert_eq!(once.take("rpm", "rpm = 5400 "), Err(said.to_owned()));
     }
 }

@@ -198,7 +198,7 @@ fn invalid_disk_files_are_rejected_with_line_and_remedy() {
         (
             "value = 7200",
             "value = 7200, colour = 1",
-            "unknown field `colour`",
+            "unknown field \"colour\"",
         ),
         (
             "source = \"data sheet\"",
@@ -215,7 +215,7 @@ fn invalid_disk_files_are_rejected_with_line_and_remedy() {
             "surfaces = { value = 0,",
             "between 1 and 64",
         ),
-        ("[params]", "[parameters]", "unknown key `parameters`"),
+        ("[params]", "[parameters]", "unknown key \"parameters\""),
         ("kind = \"hdd\"", "kind = \"tape\"", "unknown kind"),
         (
             "outer_track = { value = 1331,",
@@ -373,7 +373,7 @@ fn error_messages_have_the_expected_text() {
             DISK,
             "rpm = ",
             "rmp = ",
-            "14: unknown parameter `rmp` (did you mean `rpm`?); `seekwell devices hdd:NAME` lists the parameters",
+            "14: unknown parameter \"rmp\" (did you mean `rpm`?); `seekwell devices hdd:NAME` lists the parameters",
         ),
         (
             DISK,
@@ -421,7 +421,7 @@ fn error_messages_have_the_expected_text() {
             CARD,
             "read_base = ",
             "readbase = ",
-            "15: unknown parameter `readbase` (did you mean `read_base`?); `seekwell devices emmc:NAME` lists the parameters",
+            "15: unknown parameter \"readbase\" (did you mean `read_base`?); `seekwell devices emmc:NAME` lists the parameters",
         ),
         (
             CARD,

@@ -143,7 +143,7 @@ pub fn abilities(m: &dyn Machine) -> Vec<Ability> {
             "schedulers",
             "switch, apply, compare --host",
             &match names.is_empty() {
-                true => "no disk here has any".to_owned(),
+                true => "no disk of this machine has a scheduler".to_owned(),
                 false => names.join(", "),
             },
             (!modules.is_empty() && !names.is_empty())
@@ -159,7 +159,7 @@ pub fn abilities(m: &dyn Machine) -> Vec<Ability> {
         able(
             "io_uring",
             "run --dir, calibrate",
-            "reads and writes with depth",
+            "reads and writes at a queue depth above 1",
             m.io_uring()
                 .map(|why| format!("sysctl kernel.io_uring_disabled=0, or Linux 5.1 ({why})")),
         ),
@@ -190,13 +190,13 @@ pub fn abilities(m: &dyn Machine) -> Vec<Ability> {
         ),
         able(
             "fio",
-            "fio job files for real; in simulation none is needed",
+            "fio job files in real runs; simulations do not need fio",
             "fio",
             install(m.program("fio"), "fio"),
         ),
         able(
             "chromium",
-            "pictures of reports; any browser shows them",
+            "pictures of reports; any browser can show reports",
             "headless",
             install(
                 ["chromium", "chromium-browser", "google-chrome"]

@@ -174,14 +174,14 @@ fn invalid_arrays_are_rejected_with_a_remedy() {
         ("raid5:stripe_cache=3", "between 17"),
         (
             "raid0:scheduler=elevator",
-            "no scheduler is called `elevator`",
+            "no scheduler is called \"elevator\"",
         ),
         ("raid0:scheduler=(deadline:fifo_batch)", "write NAME=VALUE"),
         ("raid0:scheduler=(deadline:quantum=3)", "fifo_batch"),
         ("remap:members=2", "remap has one member"),
         (
             "virtual:over=raid0,host_scheduler=elevator",
-            "no scheduler is called `elevator`",
+            "no scheduler is called \"elevator\"",
         ),
         ("virtual:neighbours=noisy", "there is no neighbour"),
         ("virtual:dirty_background=0.5", "above the limit"),

@@ -49,7 +49,7 @@ fn build(case: &Case) -> Result<Queue, CaseError> {
         case_error(
             case,
             format!(
-                "no scheduler `{}`: see `seekwell schedulers`",
+                "no scheduler \"{}\": see `seekwell schedulers`",
                 case.elevator
             ),
         )

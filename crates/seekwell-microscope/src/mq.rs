@@ -111,7 +111,7 @@ fn look_up(
     let found = find(name).ok_or_else(|| {
         case_error(
             case,
-            format!("no scheduler `{name}`: see `seekwell schedulers`"),
+            format!("no scheduler \"{name}\": see `seekwell schedulers`"),
         )
     })?;
     if !found.2.is_mq() {

@@ -115,8 +115,8 @@ pub fn read_cases(path: &Path, csv: &CsvOptions) -> Result<Vec<Case>, CaseError>
                 Some(row) => rows.push(row),
                 None => {
                     let why = "neither a JSON case nor a CSV of bios (`t_us,id,pid,op,sector,n`, \
-                               or with the columns of `seekwell formats csv`); of a trace in \
-                               another format `seekwell convert FILE` makes one";
+                               or with the columns of `seekwell formats csv`); `seekwell convert \
+                               FILE` converts a trace of another format";
                     return Err(line_error(&file, line, why));
                 }
             }

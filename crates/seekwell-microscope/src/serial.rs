@@ -40,7 +40,7 @@ fn case_error(case: &Case, why: impl Into<String>) -> CaseError {
 impl Bench {
     fn new(case: &Case, steps: bool) -> Result<Self, CaseError> {
         let (info, version, era) = find(&case.elevator)
-            .ok_or_else(|| case_error(case, format!("no scheduler `{}`", case.elevator)))?;
+            .ok_or_else(|| case_error(case, format!("no scheduler \"{}\"", case.elevator)))?;
         let cx = Cx::new(facts(case, era), TickClock::new(case.hz));
         let sched = (info.make)(&cx, version);
         let hash = (info.hash)(version);

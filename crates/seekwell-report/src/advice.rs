@@ -379,10 +379,10 @@ pub fn advice(results: &Results, analysis: &Analysis, group: &Group) -> Advice {
                         name_in_sentence(analysis, s.treatment),
                         score(s, &a.reference),
                     );
-                    format!("{leader} leads over {}, {by}, but {why}.", tests(n))
+                    format!("{leader} leads in {}: {by}. But {why}.", tests(n))
                 }
                 None => format!(
-                    "{reference} leads over {}, but others may be ahead of it.",
+                    "{reference} leads in {}, but others may be ahead of it.",
                     tests(n)
                 ),
             };

@@ -400,14 +400,14 @@ pub fn comparison(title: &str, records: &[Record], judged: Option<&str>, width: 
 /// Returns the meaning of the columns.
 pub fn legend(width: usize) -> String {
     let text = "RATE: bytes completed per second of counted time. REQUESTS: sent to the device. \
-                MERGES: bios and requests that became part of another. SEEK: mean distance between \
-                one request and the next. BUSY: share of the time the device worked. IN DEVICE, \
-                WAITING: mean number of requests in the device, and of bios in front of it. READ \
-                and WRITE LATENCY: of bios, from the time at which the program would have \
-                submitted them to completion, including all waiting for a request or tag; \
-                OPERATION: as the program saw it, which is late if the task slept for a tag. On \
-                flash the submitter pays for the scheduler's CPU time; on replayed traces, arrays \
-                and hard disks it is not charged.";
+                MERGES: bios and requests that became part of another. SEEK: mean distance \
+                between one request and the next. BUSY: share of the time the device worked. IN \
+                DEVICE: mean number of requests in the device. WAITING: mean number of bios that \
+                wait for the device. READ and WRITE LATENCY: time from the intended submission of \
+                a bio to its completion, including all waiting for a request or tag. OPERATION: \
+                latency as the program measures it, which starts later if the task slept for a \
+                tag. On flash, the submitter is charged for the scheduler's CPU time; on replayed \
+                traces, arrays and hard disks, this CPU time is not charged.";
     let mut out = String::new();
     paint(&mut out, &wrap(text, 0, width.min(PROSE)), DIM);
     out

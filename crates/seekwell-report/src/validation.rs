@@ -178,11 +178,11 @@ pub fn in_brief(tables: &[Measurements], width: usize) -> String {
         width,
     );
     text + &wrap(
-        "FIGURES: published figures; BOUND: those with a bound; KEPT: those where the model is \
-         within it; NULL: those where the null model is, a device of constant latency with the \
-         right mean of random 4 KiB reads. HELD OUT: figures never used for fitting; ERROR, NULL: \
-         the median error of the model and of the null model over them. Every figure: --details; \
-         with its source: --markdown.",
+        "FIGURES: published figures; BOUND: figures with a bound; KEPT: figures for which the \
+         model is within the bound; NULL: figures for which the null model is within the bound. \
+         The null model is a device of constant latency with the correct mean of random 4 KiB \
+         reads. HELD OUT: figures never used for fitting; ERROR, NULL: their median error in the \
+         model and in the null model. Every figure: --details; with its source: --markdown.",
         0,
         width,
     )

@@ -241,7 +241,7 @@ impl Deadline {
             && let Some(i) = self.nodes.find(&self.sorted[d], key)
         {
             cx.why_rq(ALIAS_EVICTED, RqId(i), || {
-                "another one comes with its start sector".to_owned()
+                "another request with its start sector arrives".to_owned()
             });
             self.take(cx, RqId(i));
         }

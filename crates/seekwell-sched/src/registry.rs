@@ -43,18 +43,18 @@ pub fn registry() -> &'static [SchedulerInfo] {
 pub enum RegisterError {
     /// The command line cannot parse this name.
     #[error(
-        "scheduler `{0}`: a name consists of lower-case letters, digits, `-` and `_`, begins with \
-         a letter, and must not be all, single-queue or blk-mq"
+        "scheduler \"{0}\": a name consists of lower-case letters, digits, `-` and `_`, begins \
+         with a letter, and must not be all, single-queue or blk-mq"
     )]
     Name(String),
     /// The name is registered already, or one of the versions would read like another scheduler.
-    #[error("scheduler `{0}` is registered already: choose another name")]
+    #[error("scheduler \"{0}\" is registered already: choose another name")]
     Taken(String),
     /// There is no version, a version occurs twice, or a version contains a character that is not
     /// allowed.
     #[error(
-        "scheduler `{name}`: version `{version}`: name at least one version, and name each version \
-         once. A version consists of letters, digits, `.`, `-` and `_`"
+        "scheduler \"{name}\": version \"{version}\": name at least one version, and name each \
+         version once. A version consists of letters, digits, `.`, `-` and `_`"
     )]
     Version {
         /// The scheduler.
@@ -64,7 +64,8 @@ pub enum RegisterError {
     },
     /// The kernel generation of a version belongs to the other block layer.
     #[error(
-        "scheduler `{name}`: version `{version}` belongs to a kernel with the other block layer"
+        "scheduler \"{name}\": version \"{version}\" belongs to a kernel with the other block \
+         layer"
     )]
     Layer {
         /// The scheduler.
@@ -280,7 +281,7 @@ pub fn unknown_scheduler(name: &str) -> String {
         }
         let known: Vec<_> = s.versions.iter().map(|v| v.0).collect();
         let mut said = format!(
-            "{} has no version `{version}`; it has {}",
+            "{} has no version \"{version}\"; it has {}",
             in_prose(s.name),
             known.join(", ")
         );
@@ -335,7 +336,7 @@ mod tests {
         assert!(unknown_scheduler("elevator").starts_with("there are noop, deadline"));
         assert_eq!(
             unknown_scheduler("cfq-9"),
-            "cfq has no version `9`; it has 4.0, 4.4, 3.4, 2.6.25, 2.6.24, 2.6.18"
+            "cfq has no version \"9\"; it has 4.0, 4.4, 3.4, 2.6.25, 2.6.24, 2.6.18"
         );
         // An alias must not be the name of a scheduler.
         assert!(

@@ -92,13 +92,13 @@ impl Tunable {
 #[derive(Error, Debug, Clone, PartialEq, Eq)]
 pub enum StoreError {
     /// There is no tunable of this name.
-    #[error("no tunable `{name}`")]
+    #[error("no tunable \"{name}\"")]
     Unknown {
         /// The name that was given.
         name: String,
     },
     /// The text is not a number, but the kernel requires one (EINVAL).
-    #[error("tunable `{name}`: `{value}` is not a whole number")]
+    #[error("tunable `{name}`: \"{value}\" is not a whole number")]
     NotANumber {
         /// Name of the tunable.
         name: String,

@@ -427,7 +427,7 @@ impl Scheduler for Vr {
                 other => {
                     return Err(StoreError::Invalid {
                         name: name.to_owned(),
-                        why: format!("`{other}` is neither `remainder` nor `quotient`"),
+                        why: format!("\"{other}\" is neither `remainder` nor `quotient`"),
                     });
                 }
             };

@@ -245,8 +245,8 @@ impl Account {
         }
         if self.backing_waits > 0 && verdict != Verdict::Exact {
             self.reasons.push(format!(
-                "{} completions waited for the disk under the backing file, at most {:.1} ms: \
-                 use a faster disk, or serve without a backing file",
+                "{} completions waited for the disk that holds the backing file, at most {:.1} \
+                 ms: use a faster disk, or serve without a backing file",
                 self.backing_waits,
                 self.backing_wait_max_ns as f64 / 1e6
             ));

@@ -376,7 +376,9 @@ fn disk_size(wanted: Option<u64>, capacity: u64) -> Result<u64, ServeError> {
         return bad("the size of a disk must be a positive multiple of 4096 bytes".into());
     }
     if size > capacity {
-        return bad(format!("the device has {capacity} bytes: give no more"));
+        return bad(format!(
+            "the device has only {capacity} bytes: choose a smaller size"
+        ));
     }
     Ok(size)
 }
@@ -421,7 +423,7 @@ fn check_mount(path: &Path) -> Result<(PathBuf, Option<Vec<String>>), ServeError
         what,
         remedy,
     };
-    let remedy = "name an empty directory of yours";
+    let remedy = "name an empty directory that you own";
     if !Path::new("/dev/fuse").exists() {
         return Err(ServeError::NoFuse {
             what: "does not exist".into(),

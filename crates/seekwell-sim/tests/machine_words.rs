@@ -146,7 +146,7 @@ fn unmodelled_or_invalid_options_are_rejected_with_the_list() {
             "modelled are data=ordered, data=writeback, commit=SECONDS",
         ),
         ("discard", "is a mount option that is not modelled"),
-        ("data=journal", "`journal` is not ordered or writeback"),
+        ("data=journal", "\"journal\" is not ordered or writeback"),
         ("cpu=0.04", "a number of 0.05..=20"),
         ("cpu=21", "a number of 0.05..=20"),
         ("cpu=0.0600", "at most three decimals"),
@@ -162,7 +162,7 @@ fn unmodelled_or_invalid_options_are_rejected_with_the_list() {
             "hundredths of a second",
         ),
         ("dirty_ration=10", "did you mean `dirty_ratio`?"),
-        ("noatime=maybe", "there is no option `noatime`"),
+        ("noatime=maybe", "there is no option \"noatime\""),
     ] {
         let e = machine::typed(list).expect_err(list).to_string();
         assert!(e.contains(said), "{list}: {e}");

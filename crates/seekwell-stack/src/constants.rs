@@ -198,17 +198,19 @@ constants! {
     /// CPU time per entry of a directory listing, ns.
     entry_ns: [100, 100, 100, 100], Estimate("0.1 us");
     /// Memory not available to the page cache, MiB.
-    fixed_use_mib: [350, 800, 800, 900], Estimate("a desktop: 4 GiB leave 3.0-3.3 GiB");
+    fixed_use_mib: [350, 800, 800, 900], Estimate("a desktop: of 4 GiB, 3.0-3.3 GiB remain");
     /// CPU time of a system call without further work, ns.
     call_ns: [600, 500, 400, 400], Estimate("0.5-1 us on machines of each time");
     /// CPU time to copy a page, ns.
     copy_page_ns: [500, 400, 350, 250], Estimate("0.25-0.5 us");
     /// CPU time to create a page of the cache in write(), ns. It covers memory, tree, lists, the
     /// reservation of a block and a journal handle. It does not cover the copy of the data.
-    page_new_ns: [1600, 1500, 1300, 1100], Estimate("call and copy times 1.7: on 6.18 with ext4, 4 KiB a call, a new page took 5.1 us where an old one took 1.9");
+    page_new_ns: [1600, 1500, 1300, 1100], Estimate("1.7 times the time of call and copy: on 6.18 \
+                                                     with ext4 and 4 KiB per call, a new page \
+                                                     took 5.1 us and an existing page 1.9 us");
     /// CPU time to drop one page of a removed file, ns.
-    page_drop_ns: [700, 600, 500, 400], Estimate("call and copy times 0.65: unlink() took 1.2 us \
-                                                  per page in the same trial");
+    page_drop_ns: [700, 600, 500, 400], Estimate("0.65 times the time of call and copy: unlink() \
+                                                  took 1.2 us per page in the same trial");
     /// CPU time to look up a name, ns.
     lookup_ns: [1000, 800, 700, 600], Estimate("open and close of a cached file: 1-2 us");
     /// CPU time to make or remove a file, ns.
@@ -218,16 +220,27 @@ constants! {
     /// CPU time to build and submit one bio, ns.
     bio_ns: [2000, 1500, 1500, 1000], Estimate("1-2 us");
     /// CPU time of a thousand instructions of an I/O scheduler, ns.
-    instructions_ns: [2000, 1500, 1500, 1000], Estimate("kernel code with its cache misses: an instruction in three cycles at 3 GHz; slower cores before, as bio_ns has them");
+    instructions_ns: [2000, 1500, 1500, 1000], Estimate("kernel code with its cache misses: an \
+                                                         instruction in three cycles at 3 GHz; \
+                                                         slower cores in earlier eras, as for \
+                                                         bio_ns");
     /// CPU time of a page fault, ns.
     fault_ns: [1000, 700, 600, 500], Estimate("0.5-1 us");
     /// CPU time after which a task loses its core if other tasks want it, ns. Checked between
     /// calls.
-    slice_ns: [100 * MS, 4 * MS, 4 * MS, 4 * MS], Estimate("O(1) scheduler 100 ms; CFS and EEVDF look at each clock tick, HZ 250: on 6.18 two and four readers of cached files on one core have 3.9 ms each before they are switched");
+    slice_ns: [100 * MS, 4 * MS, 4 * MS, 4 * MS], Estimate("O(1) scheduler 100 ms; CFS and EEVDF \
+                                                            look at each clock tick, HZ 250: on \
+                                                            6.18, each of two or four readers of \
+                                                            cached files on one core runs for 3.9 \
+                                                            ms at a time");
     /// Largest amount of CPU time by which a waking task may be behind the others, ns.
     sleeper_credit_ns: [20 * MS, 6 * MS, 6 * MS, 0], Source("CFS: sched_latency of 2.6.24; half of it with GENTLE_FAIR_SLEEPERS, two to four cores; EEVDF: none");
     /// A waking task preempts a running task that is ahead by more than this CPU time, ns.
-    wakeup_granularity_ns: [10 * MS, 2 * MS, 2 * MS, 700_000], Source("kernel.sched_wakeup_granularity_ns of 2.6.24, and of 3.4 with two to four cores; EEVDF of 6.18: who has a core is protected for 0.7 ms");
+    wakeup_granularity_ns: [10 * MS, 2 * MS, 2 * MS, 700_000], Source("kernel.sched_wakeup_granularity_ns \
+                                                                       of 2.6.24, and of 3.4 with \
+                                                                       two to four cores; EEVDF \
+                                                                       of 6.18: a running task is \
+                                                                       not preempted for 0.7 ms");
 }
 
 /// vm.dirty_background_ratio and vm.dirty_ratio of 2.6.18.

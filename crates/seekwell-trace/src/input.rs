@@ -440,7 +440,7 @@ impl<R: Read> Read for Guard<R> {
             && self.outside / inside > self.limits.ratio_max
         {
             return Err(io::Error::other(Bomb(format!(
-                "{inside} compressed bytes became {} and more: over {} times as many",
+                "{inside} compressed bytes expand to more than {} bytes, over {} times as many",
                 self.outside, self.limits.ratio_max
             ))));
         }

@@ -83,7 +83,7 @@ enum Value {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ParamError {
     /// No workload has this name.
-    #[error("no workload is called `{name}`; {remedy}")]
+    #[error("no workload is called \"{name}\"; {remedy}")]
     NoWorkload {
         /// The name that the user typed.
         name: String,
@@ -91,7 +91,7 @@ pub enum ParamError {
         remedy: String,
     },
     /// No parameter has this name.
-    #[error("workload {workload} has no parameter '{name}'; {remedy}")]
+    #[error("workload {workload} has no parameter \"{name}\"; {remedy}")]
     Unknown {
         /// The workload.
         workload: String,
@@ -516,11 +516,11 @@ mod tests {
         );
         assert_eq!(
             say(&[("colour", "red")]),
-            "workload w has no parameter 'colour'; its parameters are: files, size, pause, mode"
+            "workload w has no parameter \"colour\"; its parameters are: files, size, pause, mode"
         );
         assert_eq!(
             say(&[("file", "9")]),
-            "workload w has no parameter 'file'; did you mean `files`? \
+            "workload w has no parameter \"file\"; did you mean `files`? \
              Its parameters are: files, size, pause, mode"
         );
     }

@@ -39,7 +39,7 @@ impl Plan {
         for part in inline.split(',').filter(|p| !p.is_empty()) {
             let (k, v) = part.split_once('=').ok_or_else(|| ParamError::Clash {
                 workload: name.to_owned(),
-                why: format!("'{part}' is not name=value"),
+                why: format!("\"{part}\" is not a parameter: write NAME=VALUE"),
             })?;
             all.push((k.to_owned(), v.to_owned()));
         }

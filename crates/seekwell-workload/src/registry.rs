@@ -96,18 +96,18 @@ fn outside<M: Machine>(w: &Workload) -> Option<ScriptFn<M>> {
 pub enum RegisterError {
     /// The name cannot be parsed on the command line.
     #[error(
-        "workload `{0}`: a name consists of lower-case letters, digits, `-` and `_`, and must not \
-         be `fio`"
+        "workload \"{0}\": a name consists of lower-case letters, digits, `-` and `_`, and must \
+         not be `fio`"
     )]
     Name(String),
     /// The name is already in use.
-    #[error("workload `{0}` is registered already: choose another name")]
+    #[error("workload \"{0}\" is registered already: choose another name")]
     Taken(String),
     /// A default or a profile value is out of its range.
-    #[error("workload `{0}`: {1}")]
+    #[error("workload \"{0}\": {1}")]
     Params(String, ParamError),
     /// The script has no type of machine.
-    #[error("workload `{0}` has no machine: add one with `on`")]
+    #[error("workload \"{0}\" has no machine: add one with `on`")]
     Nowhere(String),
 }
 

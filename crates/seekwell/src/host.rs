@@ -28,7 +28,7 @@ const LOOK: Duration = Duration::from_millis(20);
 pub(crate) fn run(spec: &RunSpec, hooks: Hooks<'_>) -> Result<Record, Error> {
     let (mut whole, plan) = checked(spec)?;
     if hooks.events.is_some() || hooks.trace.is_some() {
-        let why = "a real run has no events here: `seekwell record` takes them from the kernel";
+        let why = "a real run does not record events: use `seekwell record`";
         return Err(Error::Run(why.to_owned()));
     }
     if hooks.cancel.is_some_and(Cancel::is_set) {
@@ -116,11 +116,12 @@ fn checked(spec: &RunSpec) -> Result<(RunSpec, Plan), SpecErrors> {
         errors.push("device.spec", what);
     }
     if spec.scheduler.version.is_some() || !spec.scheduler.tunables.is_empty() {
-        let what = "a real run sets nothing: `seekwell switch` sets schedulers and tunables";
+        let what = "a real run does not change settings: `seekwell switch` sets schedulers and \
+                    tunables";
         errors.push("scheduler", what);
     }
     if spec.queue != QueueSpec::default() {
-        let what = "a real run sets nothing: `seekwell switch` sets the queue";
+        let what = "a real run does not change settings: `seekwell switch` sets the queue";
         errors.push("queue", what);
     }
     if spec.machine.is_some() {

@@ -183,7 +183,11 @@ fn drives_that_cannot_be_reused_are_rejected() {
     assert!(said[4].contains("not started"), "{said:?}");
     // A real run does not change the machine or its queue.
     for (substrate, field, words) in [
-        (Substrate::Host, "scheduler: ", "a real run sets nothing"),
+        (
+            Substrate::Host,
+            "scheduler: ",
+            "a real run does not change settings",
+        ),
         (Substrate::Serve, "substrate: ", "seekwell serve"),
     ] {
         let mut s = quick.clone();

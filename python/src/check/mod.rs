@@ -71,7 +71,7 @@ pub fn check(py: Python<'_>, name: &str, cases: u32, bounded: bool) -> PyResult<
     let all = sched::registry();
     let Some(at) = all.iter().position(|s| s.name == name) else {
         let what = format!(
-            "no scheduler is called `{name}`; {}",
+            "no scheduler is called \"{name}\"; {}",
             sched::unknown_scheduler(name)
         );
         return Err(fault::input(&what));

@@ -86,15 +86,15 @@ fn def(p: &Parameter) -> Def {
 pub fn register_device(class: &Bound<'_, PyAny>) -> PyResult<String> {
     let text = |field: &str| -> PyResult<String> { class.getattr(field)?.extract() };
     let name = text("name")?;
-    let parameters = parameters::of_class(&format!("device `{name}`"), class)?;
+    let parameters = parameters::of_class(&format!("device \"{name}\""), class)?;
     let base = class.py().import("seekwell.device")?.getattr("Device")?;
     let own =
         |method: &str| -> PyResult<bool> { Ok(!class.getattr(method)?.is(&base.getattr(method)?)) };
     let (serve, accept) = (own("serve")?, own("accept")?);
     if serve == accept {
         let what = format!(
-            "device `{name}`: write either serve(self, now_ns, command), which says when a command \
-             is done, or accept, next_event and advance"
+            "device \"{name}\": write either serve(self, now_ns, command), which says when a \
+             command is done, or accept, next_event and advance"
         );
         return Err(fault::input(&what));
     }
@@ -133,7 +133,7 @@ fn preset(name: &str, summary: &str, parameters: &[Parameter]) -> PyResult<Strin
     let mut params = toml::Table::new();
     for p in parameters {
         let mut of = toml::Table::new();
-        let bad = |_| fault::input(&format!("device `{name}`: parameter `{}`", p.name));
+        let bad = |_| fault::input(&format!("device \"{name}\": parameter \"{}\"", p.name));
         let value: toml::Value = match p.kind {
             Is::Flag => (p.default == "yes").into(),
             Is::Count => p.default.parse::<i64>().map_err(bad)?.into(),
@@ -147,5 +147,5 @@ fn preset(name: &str, summary: &str, parameters: &[Parameter]) -> PyResult<Strin
         params.insert(p.name.to_owned(), of.into());
     }
     top.insert("params".to_owned(), params.into());
-    toml::to_string(&top).map_err(|e| fault::input(&format!("device `{name}`: {e}")))
+    toml::to_string(&top).map_err(|e| fault::input(&format!("device \"{name}\": {e}")))
 }

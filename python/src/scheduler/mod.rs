@@ -117,7 +117,7 @@ fn tunable(name: &str, t: &Bound<'_, PyAny>) -> PyResult<Tunable> {
     let kind_name = text("kind")?;
     let kind = kind(&kind_name).ok_or_else(|| {
         let what = format!(
-            "scheduler `{name}`: tunable `{own}`: no kind is called `{kind_name}`; there are \
+            "scheduler \"{name}\": tunable \"{own}\": no kind is called \"{kind_name}\"; there are \
              count, bool, ms, us, ns"
         );
         fault::input(&what)
@@ -126,8 +126,8 @@ fn tunable(name: &str, t: &Bound<'_, PyAny>) -> PyResult<Tunable> {
     let default: i64 = t.getattr("default")?.extract()?;
     if !(min..=max).contains(&default) || min < i64::from(i32::MIN) || max > INT_MAX {
         let what = format!(
-            "scheduler `{name}`: tunable `{own}`: {default} is not within {min}..={max}, or those \
-             are not within 32 bits"
+            "scheduler \"{name}\": tunable \"{own}\": {default} is not within {min}..={max}, or \
+             those are not within 32 bits"
         );
         return Err(fault::input(&what));
     }
@@ -152,7 +152,7 @@ pub fn register_scheduler(class: &Bound<'_, PyAny>) -> PyResult<String> {
         "single-queue" => Layer::Legacy,
         other => {
             let what = format!(
-                "scheduler `{name}`: no layer is called `{other}`; there are \"blk-mq\" and \
+                "scheduler \"{name}\": no layer is called \"{other}\"; there are \"blk-mq\" and \
                  \"single-queue\""
             );
             return Err(fault::input(&what));
@@ -160,8 +160,8 @@ pub fn register_scheduler(class: &Bound<'_, PyAny>) -> PyResult<String> {
     };
     let era = era(layer, &kernel).ok_or_else(|| {
         let what = format!(
-            "scheduler `{name}`: no kernel `{kernel}` of its layer; single-queue: 2.6.18, 2.6.24, \
-             3.4, 4.0; blk-mq: none is named"
+            "scheduler \"{name}\": no kernel \"{kernel}\" of its layer; single-queue: 2.6.18, \
+             2.6.24, 3.4, 4.0; blk-mq: none is named"
         );
         fault::input(&what)
     })?;
@@ -239,7 +239,7 @@ fn waiting(said: &Bound<'_, PyAny>) -> PyResult<Waiting> {
             "per_task_requests" => w.per_task_requests = value,
             other => {
                 let what = format!(
-                    "waiting: no `{other}`; there are fixed_ms, requests, per_task_ms, \
+                    "waiting: no \"{other}\"; there are fixed_ms, requests, per_task_ms, \
                      per_task_requests"
                 );
                 return Err(fault::input(&what));

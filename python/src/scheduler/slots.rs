@@ -79,8 +79,8 @@ pub fn take(
         let same = (t.class.layer, t.era, t.waiting) == (line.layer, line.era, line.waiting);
         if !same {
             let what = format!(
-                "scheduler `{name}` is registered with another layer, kernel or `waiting`: choose \
-                 another name, or start a new process"
+                "scheduler \"{name}\" is registered with another layer, kernel or `waiting`: \
+                 choose another name, or start a new process"
             );
             return Err(fault::input(&what));
         }
@@ -90,8 +90,8 @@ pub fn take(
     let at = all.len();
     let Some(functions) = SLOTS.get(at) else {
         let what = format!(
-            "scheduler `{name}`: a process has at most {} schedulers in Python; use a name \
-             that is already registered, or start a new process",
+            "scheduler \"{name}\": a process has at most {} schedulers in Python; use a name that \
+             is already registered, or start a new process",
             SLOTS.len()
         );
         return Err(fault::input(&what));

@@ -240,7 +240,7 @@ impl Cx {
             "sorted" => Emit::Sorted,
             _ => {
                 let what =
-                    format!("emit: `{how}` is no place; use \"tail\", \"head\" or \"sorted\"");
+                    format!("emit: \"{how}\" is no place; use \"tail\", \"head\" or \"sorted\"");
                 return Err(PyValueError::new_err(what));
             }
         };

@@ -128,7 +128,7 @@ pub fn register_workload(class: &Bound<'_, PyAny>) -> PyResult<String> {
         "device" => Needs::Device,
         other => {
             let what = format!(
-                "workload `{name}`: needs: no `{other}`; there are \"directory\" and \"device\""
+                "workload \"{name}\": needs: no \"{other}\"; there are \"directory\" and \"device\""
             );
             return Err(fault::input(&what));
         }
@@ -136,7 +136,7 @@ pub fn register_workload(class: &Bound<'_, PyAny>) -> PyResult<String> {
     let new = Class {
         name: name.clone(),
         of: class.clone().unbind(),
-        parameters: parameters::of_class(&format!("workload `{name}`"), class)?,
+        parameters: parameters::of_class(&format!("workload \"{name}\""), class)?,
         space_bytes: class.getattr("space_bytes")?.extract()?,
     };
     let params: Vec<Param> = new.parameters.iter().map(param).collect();

@@ -143,7 +143,7 @@ fn tracks(
                 "surfaces",
                 4.0,
                 "surfaces",
-                "P5 found no track boundaries; a typical value",
+                "P5 found no track boundaries; a typical value is used",
             )
             .unknown(),
         );
@@ -212,7 +212,7 @@ fn tracks(
                         "surfaces",
                         heads as f64,
                         "surfaces",
-                        "the number of heads cannot be derived from bands; a typical value",
+                        "the number of heads cannot be derived from bands; a typical value is used",
                     )
                     .unknown(),
                 );
@@ -252,7 +252,7 @@ fn found_seek(s: &mut Session<'_>, c: &seek::Curve) {
             p.ms
         }
         None => {
-            let method = "not separable from the seek; the default";
+            let method = "cannot be separated from the seek time; the default is used";
             s.found(Estimate::num("overhead", 0.2, "ms", method).unknown());
             0.2
         }
@@ -374,7 +374,7 @@ fn switch_from_rates(s: &mut Session<'_>, spindle: Spindle, z: &Zones, rates: &[
                     key,
                     ms,
                     "ms",
-                    "P10: time per track beyond a turn, reading on",
+                    "P10: time per track of a sequential read, beyond one revolution",
                 )
                 .pm(half_width(&lost))
                 .n(lost.len()),
@@ -401,13 +401,19 @@ fn found_cache(s: &mut Session<'_>, hits: cache::Hits, rate_mb: f64) -> Result<(
                 "hit_overhead",
                 l.intercept.max(0.0),
                 "ms",
-                "P2: hits against their size, intercept",
+                "P2: latency of cache hits against their size, intercept",
             )
             .pm(l.intercept_pm)
             .n(n),
         );
         let (lo, hi) = (l.slope - l.slope_pm, l.slope + l.slope_pm);
-        let e = Estimate::num("bus", mb, "MB/s", "P2: hits against their size, slope").n(n);
+        let e = Estimate::num(
+            "bus",
+            mb,
+            "MB/s",
+            "P2: latency of cache hits against their size, slope",
+        )
+        .n(n);
         s.found(if lo > 0.0 {
             e.between(512.0 / hi / 1e3, 512.0 / lo / 1e3)
         } else {
@@ -487,7 +493,7 @@ fn found_queue(s: &mut Session<'_>, hit_ms: f64, each_ms: f64) -> Result<(), Sto
                 "age_limit",
                 libm::round(ms),
                 "ms",
-                "P9: greatest age at which the oldest was passed over",
+                "P9: greatest age of the oldest command when a newer one was served first",
             )
             .n(forced),
         );

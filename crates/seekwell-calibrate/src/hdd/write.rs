@@ -100,7 +100,7 @@ pub(crate) fn measure(s: &mut Session<'_>, spindle: Spindle, hits: Hits) -> Resu
         points.push((n as f64, median(&times), plain));
     }
     s.curve(Curve {
-        title: "flush of scattered writes; line: one access per write".into(),
+        title: "time of a flush of scattered writes; line: one access per write".into(),
         x: "writes".into(),
         y: "ms".into(),
         points,

@@ -93,7 +93,7 @@ fn found(s: &mut Session<'_>, m: &Shown, c: &Candidate, got: &Shown) {
             "t_fw_read",
             c.t_fw_read,
             "us",
-            "S3: reads a second at full depth",
+            "S3: reads per second at full depth",
         )
         .n(m.depths.len()),
     );
@@ -112,7 +112,7 @@ fn found(s: &mut Session<'_>, m: &Shown, c: &Candidate, got: &Shown) {
             "rho",
             0.07,
             "ratio",
-            "needs hours of writing; a typical minimum",
+            "a measurement needs hours of writing; a typical minimum is used",
         )
         .unknown(),
     );
@@ -150,12 +150,12 @@ fn found(s: &mut Session<'_>, m: &Shown, c: &Candidate, got: &Shown) {
                 "plp",
                 Val::Flag(c.plp),
                 "",
-                "S8: a flush is shorter than a program, or not",
+                "S8: whether a flush is shorter than a program operation",
             ));
             s.found(write("t_flush", c.t_flush, "us", "S8: flush after one write").n(7));
         }
         None => {
-            let how = "writes were not permitted; a typical value";
+            let how = "writes were not permitted; a typical value is used";
             s.found(write("t_fw_write", 5.0, "us", how).unknown());
             s.found(write("t_ack", 10.0, "us", how).unknown());
             s.found(write("t_prog", 1000.0, "us", how).unknown());
@@ -182,7 +182,7 @@ fn curves(s: &mut Session<'_>, m: &Shown, got: &Shown) {
         both.map(|(a, b)| (a.0 as f64, a.1, b.1)).collect()
     };
     s.curve(Curve {
-        title: "random 4 KiB reads a second".into(),
+        title: "random 4 KiB reads per second".into(),
         x: "depth".into(),
         y: "1/s".into(),
         points: pair(&m.depths, &got.depths),

@@ -68,7 +68,7 @@ fn bytes(text: &str) -> Result<u64, String> {
                 'M' => 20,
                 'G' => 30,
                 'T' => 40,
-                _ => return Err(format!("`{c}` is not a unit; use K, M, G or T")),
+                _ => return Err(format!("\"{c}\" is not a unit; use K, M, G or T")),
             };
             (&text[..i], shift)
         }

@@ -73,7 +73,7 @@ fn page_of(a: &Asked, s: &Standing, ground: Ground<'_>, failed: u64) -> Result<S
         failed,
         again,
     };
-    page(s, &facts).map_err(|e| Failure::input(format!("the page cannot be made: {e}")))
+    page(s, &facts).map_err(|e| Failure::input(format!("the page cannot be created: {e}")))
 }
 
 /// Runs all schedulers and prints the standing.

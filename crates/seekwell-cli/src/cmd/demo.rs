@@ -64,7 +64,7 @@ pub fn run(a: &DemoArgs, quiet: bool) -> Result<(), Failure> {
         }
         Some("all") => demos().collect(),
         Some(name) => vec![find(name).ok_or_else(|| {
-            Failure::input(format!("there is no demo `{name}`; {}", unknown(name)))
+            Failure::input(format!("there is no demo \"{name}\"; {}", unknown(name)))
         })?],
     };
     let (chosen, beside) = with_schedulers(a, chosen)?;
@@ -137,7 +137,8 @@ fn with_schedulers(
         let name = a.name.as_deref().unwrap_or_default();
         let others: Vec<_> = demos().filter(|d| d.each > 0).map(|d| d.name).collect();
         return Err(Failure::input(format!(
-            "--schedulers: {name} accepts no other schedulers; these demos do: {}",
+            "--schedulers: the demo {name} runs only with its own schedulers; demos that accept \
+             this option: {}",
             others.join(", ")
         )));
     }

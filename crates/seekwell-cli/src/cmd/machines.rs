@@ -20,7 +20,7 @@ fn find(name: &str) -> Result<&'static Machine, Failure> {
     named_machine(name).ok_or_else(|| {
         let known: Vec<&str> = machines().iter().map(|m| &*m.name).collect();
         let remedy = seekwell_core::suggest::remedy(name, &known, &[], "`seekwell machines`");
-        Failure::input(format!("no machine is called `{name}`; {remedy}"))
+        Failure::input(format!("no machine is called \"{name}\"; {remedy}"))
     })
 }
 

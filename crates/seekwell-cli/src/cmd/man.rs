@@ -13,7 +13,7 @@ pub fn run(a: &Man) -> Result<(), Failure> {
         let name = dir.display().to_string();
         if !dir.is_dir() {
             return Err(Failure::input(format!(
-                "{name}: no such directory; make it first"
+                "{name}: no such directory; create it first"
             )));
         }
         return pages(command.disable_help_subcommand(true), dir);

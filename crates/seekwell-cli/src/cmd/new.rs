@@ -23,7 +23,7 @@ pub fn run(a: &New, quiet: bool) -> Result<(), Failure> {
     // A file is never overwritten, because the user may have changed it.
     if let Some(file) = file.filter(|f| f.is_file()) {
         let what = format!(
-            "{}: exists already; name another file, or remove it",
+            "{}: exists already; name another file, or remove this file",
             file.display()
         );
         return Err(Failure::input(what));

@@ -74,8 +74,8 @@ fn tunable(text: &str, d: &mut HostDesign) -> Result<(), String> {
         (true, _) => Ok(()),
         (false, Some(of)) => Err(format!("{of} is not among the schedulers to run")),
         (false, None) => Err(format!(
-            "none of the schedulers has it: it is {}'s",
-            owners.join("'s and ")
+            "none of the schedulers to run has this tunable; it is a tunable of {}",
+            owners.join(" and ")
         )),
     }
 }
@@ -223,7 +223,8 @@ fn confirmed(design: &HostDesign, on: &DeviceOf) -> Result<(), Failure> {
         Some(told) if *told == what || Some(told.as_str()) == on.path().to_str() => return Ok(()),
         Some(told) => {
             return Err(bad(format!(
-                "{told} does not match: {} is on {what}; nothing was changed",
+                "the confirmed device \"{told}\" does not match: {} is on {what}; nothing was \
+                 changed",
                 on.path().display()
             )));
         }
@@ -348,7 +349,7 @@ fn run(a: &Compare, design: &HostDesign, named: Option<&Path>, quiet: bool) -> R
         true => {
             // The guard process must inherit blocked signals, so signals are blocked while it is
             // started. Afterwards this process catches them again.
-            let held = Held::new().map_err(|e| bad(format!("signals cannot be held: {e}")))?;
+            let held = Held::new().map_err(|e| bad(format!("signals cannot be blocked: {e}")))?;
             for found in records.restore(&tree, None) {
                 note(quiet, &show::found(&found?));
             }
@@ -376,7 +377,7 @@ fn run(a: &Compare, design: &HostDesign, named: Option<&Path>, quiet: bool) -> R
         .inspect_err(|e| {
             note(
                 quiet,
-                &format!("cannot write the note for `host restore`: {e}"),
+                &format!("cannot write the record for `host restore`: {e}"),
             )
         })
         .ok()
@@ -395,7 +396,7 @@ fn run(a: &Compare, design: &HostDesign, named: Option<&Path>, quiet: bool) -> R
                 }) => note(
                     quiet,
                     &format!(
-                        "{device}: {} again, and all settings as before",
+                        "{device}: {} and all settings are restored",
                         in_prose(&scheduler)
                     ),
                 ),

@@ -31,7 +31,7 @@ fn weighted(text: &str) -> Result<(String, f64), Failure> {
     match tail.trim().parse::<f64>() {
         Ok(w) if w.is_finite() && w > 0.0 => Ok((head.trim().to_owned(), w)),
         _ => Err(Failure::input(format!(
-            "--workload {text}: `{tail}` is not a weight; write a number above 0 (pgbench=3)"
+            "--workload {text}: \"{tail}\" is not a weight; write a number above 0 (pgbench=3)"
         ))),
     }
 }
@@ -64,7 +64,7 @@ fn found(a: &Recommend, path: &Path) -> Result<(Results, Analysis), Failure> {
         .judged_by(&a.bench.metric)
         .map_err(|(metric, known)| {
             Failure::input(format!(
-                "{}: no run reports the metric `{metric}`; there are {}",
+                "{}: no run reports the metric \"{metric}\"; there are {}",
                 path.display(),
                 known.join(", ")
             ))
@@ -79,7 +79,7 @@ fn found(a: &Recommend, path: &Path) -> Result<(Results, Analysis), Failure> {
             let mut names: Vec<String> = results.cells.iter().map(|c| plain(&c.workload)).collect();
             names.dedup();
             return Err(Failure::input(format!(
-                "{}: no workload is called `{name}`; there are {}",
+                "{}: no workload is called \"{name}\"; there are {}",
                 path.display(),
                 names.join(", ")
             )));

@@ -159,7 +159,8 @@ pub fn run(a: &Record, quiet: bool) -> Result<(), Failure> {
         note(quiet, &format!("recorded through tracefs: {why}"));
     }
     // From here on, signals go to the program, and the recording is written in any case.
-    let held = Held::new().map_err(|e| Failure::input(format!("signals cannot be held: {e}")))?;
+    let held =
+        Held::new().map_err(|e| Failure::input(format!("signals cannot be blocked: {e}")))?;
     trace.start().map_err(bad)?;
     let ran = held.run(&command);
     let recorded = trace.stop().map_err(bad)?;

@@ -173,8 +173,11 @@ fn written(
         scenes: &scenes.scenes,
         notes: &scenes.notes,
     };
-    let html = page(results, analysis, facts, &looked)
-        .map_err(|e| Failure::input(format!("the page cannot be made: {e}; please report it")))?;
+    let html = page(results, analysis, facts, &looked).map_err(|e| {
+        Failure::input(format!(
+            "the page cannot be created: {e}; please report this error"
+        ))
+    })?;
     let mut out = Out::open(Some(to))?;
     out.bytes(html.as_bytes())?;
     out.done()
@@ -212,7 +215,7 @@ pub fn page_of(
 /// Writes a page with one picture to the file.
 pub fn page_of_picture(to: &Path, p: &plain::Plain) -> Result<(), Failure> {
     let html = plain::page(p);
-    let html = html.map_err(|e| Failure::input(format!("the page cannot be made: {e}")))?;
+    let html = html.map_err(|e| Failure::input(format!("the page cannot be created: {e}")))?;
     let mut out = Out::open(Some(to))?;
     out.bytes(html.as_bytes())?;
     out.done()

@@ -291,7 +291,7 @@ fn tell(a: &Run, plan: &Plan, force: &InForce, r: &Record, mut out: Out) -> Resu
         out.json(&document("run", vec![records.to_vec()], a.series))?;
     } else {
         out.line(&format!(
-            "For real, {} {}: {force}, {} s",
+            "Measured on this machine, {} {}: {force}, {} s",
             if a.raw.is_some() { "on" } else { "in" },
             r.device.spec,
             seekwell_report::units::three(r.duration_ns as f64 / 1e9)

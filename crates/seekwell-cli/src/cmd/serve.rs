@@ -185,7 +185,7 @@ fn text(a: &Account) -> String {
     };
     let mut s = format!(
         "{}: {} reads ({}), {} writes ({}), {} flushes, {} discards, {} errors\n\
-         most at a time: {} outstanding, {} in the device\n",
+         maximum at a time: {} outstanding, {} in the device\n",
         a.device,
         units::count(a.reads),
         units::bytes(a.read_bytes as f64),

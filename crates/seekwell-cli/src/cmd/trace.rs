@@ -66,7 +66,7 @@ pub fn run(a: &Report, quiet: bool) -> Result<(), Failure> {
         out.bytes(report::markdown(&s).as_bytes())?;
     } else if matches!(ending, Some("html" | "htm")) {
         let page = report::page(&s);
-        let page = page.map_err(|e| Failure::input(format!("the page cannot be made: {e}")))?;
+        let page = page.map_err(|e| Failure::input(format!("the page cannot be created: {e}")))?;
         out.bytes(page.as_bytes())?;
     } else if a.details {
         out.text(&report::details(&s, columns()))?;

@@ -279,8 +279,8 @@ impl Twin {
             let sign = match (p.sign(), p.known.0) {
                 (Some(true), _) => "agrees",
                 (Some(false), _) => "DIFFERS",
-                (None, Known::Nothing) => "undecided for real",
-                (None, _) => "undecided simulated",
+                (None, Known::Nothing) => "undecided in real runs",
+                (None, _) => "undecided in simulation",
             };
             pairs.row(vec![
                 p.workload.clone().into(),
@@ -293,15 +293,16 @@ impl Twin {
         }
         let (told, same, level) = self.score();
         let said = match told {
-            0 => "No pair is decided both for real and simulated, so signs cannot be compared."
+            0 => "No pair is decided both in the real runs and in the simulation, so signs cannot \
+                  be compared."
                 .to_owned(),
             _ => format!(
-                "The signs agree in {same} of the {told} pairs that are decided for real and \
-                 simulated. A simulator in which schedulers make no difference would agree in \
-                 {level}."
+                "The signs agree in {same} of the {told} pairs that are decided both in the real \
+                 runs and in the simulation. A simulator in which schedulers make no difference \
+                 would agree in {level}."
             ),
         };
-        let head = format!("For real and simulated, on {}:\n", self.device);
+        let head = format!("Real runs and simulation on {}:\n", self.device);
         let mut text = wrap(&head, 0, width) + &figures.render(2);
         if !self.pairs.is_empty() {
             text += "How many times better the first scheduler is than the second:\n";

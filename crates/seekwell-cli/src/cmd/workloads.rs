@@ -36,7 +36,7 @@ pub fn run(a: &Workloads) -> Result<(), Failure> {
     if let Some(name) = &a.name {
         let w = workload(name).ok_or_else(|| {
             Failure::input(format!(
-                "no workload is called `{name}`; {}",
+                "no workload is called \"{name}\"; {}",
                 unknown_workload(name)
             ))
         })?;

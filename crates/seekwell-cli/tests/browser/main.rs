@@ -254,7 +254,7 @@ fn detail_views_are_linked_and_follow_the_selection() {
     b.until("document.querySelector('#c-out').dataset.loaded?.includes('pgbench')");
     b.until("document.querySelector('.course canvas')");
     let title = "document.querySelector('.course figcaption b').textContent";
-    assert_eq!(b.value(title), "Second by second: transactions, a second");
+    assert_eq!(b.value(title), "Second by second: transactions, per second");
     b.value("document.querySelector('.course button[data-kind=\"max\"]').click()");
     b.until(&format!("{title}.endsWith('longest')"));
     b.value("document.querySelector('.course .stage').focus()");

@@ -132,13 +132,13 @@ fn experiment_and_other_commands_on_one_device_exclude_each_other() {
     }
     let r = m.rig.run(&["host", "restore"]);
     assert_eq!(
-        r.out, "Nothing is left of killed runs.\n",
+        r.out, "There is nothing to restore: no killed run left settings, files or programs.\n",
         "one that lives is left alone"
     );
     until("a run was made", || m.results().join("journal").exists());
     let _ = kill_process(pid(&child), Signal::TERM);
     let r = wait_for_end(child);
     assert_eq!(r.code, Some(143), "{}", r.err);
-    assert!(r.err.contains("cannot write the note for"), "{}", r.err);
+    assert!(r.err.contains("cannot write the record for"), "{}", r.err);
     m.is_as_before();
 }

@@ -126,7 +126,7 @@ fn flush_waits_for_the_slower_of_model_and_host_and_reports_host_errors() {
     );
     let reasons = account["reasons"].to_string();
     assert!(
-        reasons.contains("3 completions waited for the disk under"),
+        reasons.contains("3 completions waited for the disk that holds"),
         "{reasons}"
     );
 

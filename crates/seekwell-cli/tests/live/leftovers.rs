@@ -57,7 +57,10 @@ fn kills_in_the_first_run_leave_only_detectable_leftovers() {
     }
     assert!(with_directory > 8, "{with_directory} kills of 16 left one");
     let r = m.rig.run(&["host", "restore"]);
-    assert_eq!(r.out, "Nothing is left of killed runs.\n");
+    assert_eq!(
+        r.out,
+        "There is nothing to restore: no killed run left settings, files or programs.\n"
+    );
     m.is_as_before();
 }
 
@@ -106,7 +109,11 @@ fn leftovers_on_a_shut_down_file_system_stay_recorded() {
     m.mount();
     let r = m.rig.run(&["host", "restore"]);
     assert_eq!(r.code, Some(0), "{}{}", r.out, r.err);
-    assert!(r.out.contains("left by it; removed"), "{}", r.out);
+    assert!(
+        r.out.contains("left by this experiment; removed"),
+        "{}",
+        r.out
+    );
     assert!(directories(&m.at()).is_empty());
     assert!(!m.rig.dir.join("state/runs").exists());
 }

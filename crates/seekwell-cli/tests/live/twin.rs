@@ -54,7 +54,7 @@ fn simulation_and_host_results_are_reported_with_their_ratio() {
             assert_eq!(f["unit"], "files/s");
         }
         assert_eq!(twin["pairs"].as_array().map(Vec::len), Some(1));
-        let put_back = r.err.find("all settings as before").expect("said");
+        let put_back = r.err.find("all settings are restored").expect("said");
         assert!(
             put_back
                 < r.err
@@ -136,7 +136,7 @@ fn leftovers_of_a_power_cut_are_restored_and_reported() {
         let r = m.rig.run(&["host", "restore"]);
         assert_eq!(r.code, Some(0), "{}", r.err);
         let by = if booted {
-            "the machine's end"
+            "a power failure or reset of the machine"
         } else {
             "kill -9"
         };
@@ -146,8 +146,17 @@ fn leftovers_of_a_power_cut_are_restored_and_reported() {
             r.out
         );
         assert!(r.out.contains("resume with: sudo "), "{}", r.out);
-        assert!(r.out.contains("left by it; removed"), "{}", r.out);
-        assert_eq!(r.out.contains("all settings are as"), !booted, "{}", r.out);
+        assert!(
+            r.out.contains("left by this experiment; removed"),
+            "{}",
+            r.out
+        );
+        assert_eq!(
+            r.out.contains("all settings are restored"),
+            !booted,
+            "{}",
+            r.out
+        );
         if !booted {
             assert!(
                 r.out.contains("/sys/fs/cgroup"),
@@ -159,7 +168,11 @@ fn leftovers_of_a_power_cut_are_restored_and_reported() {
         let left: Vec<_> = fs::read_dir(m.at()).expect("there").flatten().collect();
         assert!(left.is_empty() && !state.exists(), "{left:?}");
         let r = m.rig.run(&["host", "restore"]);
-        assert_eq!(r.out, "Nothing is left of killed runs.\n", "{}", r.err);
+        assert_eq!(
+            r.out, "There is nothing to restore: no killed run left settings, files or programs.\n",
+            "{}",
+            r.err
+        );
     }
 }
 

@@ -35,7 +35,7 @@ fn scheduler_choice_is_previewed_applied_persisted_and_undone() {
         (&["bfq", "--persist", "--dry-run"][..], "--dry-run", 0),
         (&["bfq", "--persist"], "add --yes", 2),
         (&["bfqq", "--persist", "--yes"], "`bfq`", 2),
-        (&["--undo"], "nothing that seekwell wrote for sda", 2),
+        (&["--undo"], "no files that seekwell wrote for sda", 2),
         (&["cfq", "--persist=boot"], "nearest here is `bfq`", 2),
         (&["bfq", "--persist=boot"], "ignores elevator=", 2),
     ] {
@@ -201,7 +201,7 @@ fn half_written_files_of_a_killed_apply_are_removed() {
         c.put("etc/udev/rules.d/.62-seekwell-X.rules.seekwell", "half");
         c.put("var/lib/seekwell/applied/.X.json.seekwell", "half");
     };
-    let words = ["left unfinished by a killed run; removed"; 2];
+    let words = ["an unfinished file of a killed run; removed"; 2];
     let said = |text: &str| text.matches(words[0]).count();
     let c = disk("apply-half");
     half(&c);
@@ -237,7 +237,10 @@ fn half_written_files_of_a_killed_apply_are_removed() {
     let restore = ["host", "restore", "--root", c.root()];
     let out = crate::good(&restore);
     assert_eq!(said(&out), words.len(), "{out}");
-    assert_eq!(crate::good(&restore), "Nothing is left of killed runs.\n");
+    assert_eq!(
+        crate::good(&restore),
+        "There is nothing to restore: no killed run left settings, files or programs.\n"
+    );
     assert!(!c.0.join("var/lib/seekwell").exists());
 }
 

@@ -107,7 +107,7 @@ fn arena_page_shows_every_scheduler_and_the_printed_figures() {
     let page = std::fs::read_to_string(&file).expect("it is written");
     for word in [
         "mq-deadline among its rivals",
-        "Where mq-deadline loses worst",
+        "Where mq-deadline is furthest behind",
         "kyber",
     ] {
         assert!(page.contains(word), "{word}");

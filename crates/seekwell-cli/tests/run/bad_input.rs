@@ -209,7 +209,7 @@ fn faulty_device_files_are_rejected_with_line_and_remedy() {
             &preset,
             "rpm = ",
             "rpms = ",
-            &["toml:14:", "unknown parameter `rpms`", "`rpm`"],
+            &["toml:14:", "unknown parameter \"rpms\"", "`rpm`"],
         ),
         (
             "unit",

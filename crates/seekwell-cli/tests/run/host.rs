@@ -110,7 +110,7 @@ fn invalid_sysfs_values_are_reported_below_the_table() {
     let c = phone("host-wrong");
     c.put("sys/block/mmcblk0/queue/nr_requests", "many\n");
     let out = good(&["host", "--root", c.root()]);
-    let said = "! mmcblk0/queue/nr_requests: not a number that could be meant: `many`";
+    let said = "! mmcblk0/queue/nr_requests: not a plausible number: \"many\"";
     assert!(out.contains(said), "{out}");
 }
 
@@ -163,8 +163,8 @@ fn switch_works_in_a_copied_phone_tree() {
             "nearest here is `deadline`",
         ),
         (&["mmcblk0", "bfq"], "bfq"),
-        (&["mmcblk0", "cfq", "-t", "warp=1"], "no tunable `warp`"),
-        (&["mmcblk0", "row", "-t", "warp=1"], "no tunable `warp`"),
+        (&["mmcblk0", "cfq", "-t", "warp=1"], "no tunable \"warp\""),
+        (&["mmcblk0", "row", "-t", "warp=1"], "no tunable \"warp\""),
         (&["mmcblk1", "noop"], "did you mean `mmcblk0`"),
         (&["/data/app", "none"], "nearest here is `noop`"),
         (&["mmcblk0", "noop", "--for", "true"], "cannot be used with"),
@@ -205,7 +205,7 @@ pub fn assert_commands_name_the_tree(c: &Copy, printed: &str) {
 fn suggested_switch_command_names_the_tree() {
     let c = phone("host-advice");
     let out = good(&["host", "--root", c.root(), "/data/app"]);
-    assert!(out.contains("To change it: "), "{out}");
+    assert!(out.contains("To change the scheduler: "), "{out}");
     let words: Vec<&str> = out.split_whitespace().collect();
     let line = format!("seekwell switch --root {} mmcblk0 SCHEDULER", c.root());
     assert!(words.join(" ").contains(&line), "{out}");
@@ -264,7 +264,7 @@ fn restore_unit_is_installed_and_removed() {
     assert_eq!(r.code, 0, "{}", r.err);
     assert_eq!(c.all(), before, "byte for byte");
     let r = restore("--remove-unit");
-    assert!(r.err.contains("nothing that seekwell wrote"), "{}", r.err);
+    assert!(r.err.contains("no files that seekwell wrote"), "{}", r.err);
 }
 
 /// An interrupted `apply` is undone, and a complete one is kept.
@@ -296,7 +296,10 @@ fn interrupted_apply_is_undone_by_host_restore() {
     let restore = || good(&["host", "restore", "--root", c.root()]);
     apply();
     let after = c.all();
-    assert_eq!(restore(), "Nothing is left of killed runs.\n");
+    assert_eq!(
+        restore(),
+        "There is nothing to restore: no killed run left settings, files or programs.\n"
+    );
     assert_eq!(c.all(), after, "what was finished stays");
     // After a power cut, the note would say that the change was in progress.
     let notes = c.0.join("var/lib/seekwell/applied");
@@ -315,7 +318,7 @@ fn interrupted_apply_is_undone_by_host_restore() {
         "{out}"
     );
     assert!(
-        out.contains("on that machine: udevadm control --reload"),
+        out.contains("on the other machine: udevadm control --reload"),
         "{out}"
     );
     c.put(

@@ -180,7 +180,7 @@ fn added_scheduler_is_compared_with_the_default_ones() {
     }
     let r = seekwell(&["demo", "cfq-ioprio", "-s", "row"]);
     assert!(
-        r.code == 2 && r.err.contains("accepts no other schedulers"),
+        r.code == 2 && r.err.contains("runs only with its own schedulers"),
         "{}",
         r.err
     );

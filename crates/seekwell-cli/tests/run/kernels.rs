@@ -160,7 +160,7 @@ fn invalid_or_contradictory_kernels_are_rejected_with_a_remedy() {
     for (more, says) in [
         (
             &["--kernel", "6"][..],
-            "`6` is not a kernel release: write 6.8",
+            "\"6\" is not a kernel release: write 6.8",
         ),
         (&["--kernel", "latest"], "or here for the running kernel"),
         (&["--kernel", "2.6.9"], "kernel 2.6.9 is older than 2.6.18"),
@@ -183,7 +183,7 @@ fn invalid_or_contradictory_kernels_are_rejected_with_a_remedy() {
         ),
         (
             &["--machine", "kernel=new"],
-            "`new` is not a kernel release",
+            "\"new\" is not a kernel release",
         ),
     ] {
         let r = seekwell(&[&run[..], more].concat());
@@ -217,7 +217,7 @@ fn invalid_or_contradictory_kernels_are_rejected_with_a_remedy() {
     std::fs::write(&path, text("eleven", "none")).expect("written");
     refused(&[
         "e.toml: line 3, column 10",
-        "`eleven` is not a kernel release",
+        "\"eleven\" is not a kernel release",
     ]);
     std::fs::write(&path, text("6.8", "bfq")).expect("written");
     let told = words(&good(&["compare", &path_text, "--results", &results, "-q"]));

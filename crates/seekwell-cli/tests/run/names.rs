@@ -154,12 +154,12 @@ fn scheduler_named_none_is_quoted_in_sentences() {
     assert!(quoted >= said.len(), "{quoted}: {said:#?}");
     let r = seekwell(&["replay", &trace("prose.csv"), "-s", "none:fifo_batch=1"]);
     assert!(
-        r.err.contains("`none` has no tunable `fifo_batch`"),
+        r.err.contains("`none` has no tunable \"fifo_batch\""),
         "{}",
         r.err
     );
     let r = seekwell(&["replay", &trace("prose.csv"), "-s", "none-9"]);
-    assert!(r.err.contains("`none` has no version `9`"), "{}", r.err);
+    assert!(r.err.contains("`none` has no version \"9\""), "{}", r.err);
 }
 
 /// Returns whether a character controls the terminal instead of being shown.

@@ -92,7 +92,11 @@ fn real_run_leaves_its_directory_unchanged() {
         "{}",
         text.err
     );
-    assert!(text.out.starts_with("For real, in "), "{}", text.out);
+    assert!(
+        text.out.starts_with("Measured on this machine, in "),
+        "{}",
+        text.out
+    );
 }
 
 /// The data on a named device belong to the user, so a job file may only read a real device.
@@ -160,7 +164,7 @@ fn invalid_parameters_are_reported_with_value_and_range() {
     for (args, words) in [
         (
             vec!["run", "levitation"],
-            "no workload is called `levitation`; there are fs-mark",
+            "no workload is called \"levitation\"; there are fs-mark",
         ),
         (
             vec!["run", "fs-mark", "--param", "files=0"],
@@ -172,7 +176,7 @@ fn invalid_parameters_are_reported_with_value_and_range() {
         ),
         (
             vec!["run", "fs-mark", "--param", "colour=red"],
-            "has no parameter 'colour'",
+            "has no parameter \"colour\"",
         ),
         (vec!["run", "fs-mark", "--machine", "wings=2"], "--machine"),
         (
@@ -183,7 +187,7 @@ fn invalid_parameters_are_reported_with_value_and_range() {
         (vec!["run", "missing.fio"], "missing.fio"),
         (
             vec!["run", &bad_job],
-            "line 3: the option `frobnicate` is not supported",
+            "line 3: the option \"frobnicate\" is not supported",
         ),
         (
             vec!["compare", "--workload", "fs-mark:files=x"],

@@ -111,9 +111,10 @@ pub static DEFS: &[Def] = &[
     Def::new("policy", Dim::Word(&["sptf", "fifo", "sstf", "clook", "asptf"]), Some("sptf"),
         (0.0, 0.0), "policy that selects the next queued command"),
     Def::new("age_weight", Dim::Real("ratio"), Some("0.01"), (0.0, 1000.0),
-        "asptf: positioning time that is subtracted per waiting time"),
+        "asptf: positioning time that is subtracted for each unit of waiting time"),
     Def::new("guard", Dim::Time, Some("0.5"), MS,
-        "when selecting: minimum time between the arrival of the arm and of the sector"),
+        "for the selection: minimum time between the arrival of the arm and the arrival of the \
+         sector"),
     Def::new("p_miss", Dim::Real("probability"), Some("0.02"), PROBABILITY,
         "probability of missing the target, which costs one revolution"),
     Def::new("age_limit", Dim::Time, Some("700"), (0.0, 1e6),

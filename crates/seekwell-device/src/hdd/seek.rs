@@ -66,7 +66,7 @@ impl SeekForm {
                 _ => {
                     return Err(ParamError::new(
                         "seek_hpl",
-                        "the six values come as three pairs",
+                        "the six values must be three pairs",
                         "write [[V1, V6], [V2, V3], [V4, V5]]",
                     ));
                 }

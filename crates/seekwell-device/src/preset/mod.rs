@@ -241,7 +241,7 @@ impl Def {
 /// Returns the message "unknown parameter" with the most similar known name.
 pub(crate) fn unknown<'a>(key: &str, known: impl Iterator<Item = &'a str>) -> String {
     match suggest::did_you_mean(key, known, &[]) {
-        Some(question) => format!("unknown parameter `{key}` ({question})"),
-        None => format!("unknown parameter `{key}`"),
+        Some(question) => format!("unknown parameter \"{key}\" ({question})"),
+        None => format!("unknown parameter \"{key}\""),
     }
 }

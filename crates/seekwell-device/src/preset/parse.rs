@@ -86,7 +86,7 @@ impl Reader<'_> {
         };
         for k in fields.keys() {
             if !matches!(k.get_ref().as_ref(), "value" | "unit" | "source") {
-                let what = format!("unknown field `{}` of `{key}`", k.get_ref());
+                let what = format!("unknown field \"{}\" of `{key}`", k.get_ref());
                 return Err(self.err(k.span().start, what, SHAPE));
             }
         }
@@ -209,7 +209,7 @@ impl Preset {
                 k.get_ref().as_ref(),
                 "kind" | "name" | "aliases" | "summary" | "year" | "params"
             ) {
-                let what = format!("unknown key `{}`", k.get_ref());
+                let what = format!("unknown key \"{}\"", k.get_ref());
                 return Err(r.err(
                     k.span().start,
                     what,

@@ -222,7 +222,7 @@ impl Device {
                 Some(s) => self.scheduler = s,
                 None => r.wrong(
                     "queue/scheduler",
-                    &format!("cannot be understood: `{text}`"),
+                    &format!("cannot be understood: \"{text}\""),
                 ),
             }
         }

@@ -147,7 +147,7 @@ impl Reader {
         let text = self.text(name)?;
         let number = text.parse().ok();
         if number.is_none() {
-            self.wrong(name, &format!("not a number that could be meant: `{text}`"));
+            self.wrong(name, &format!("not a plausible number: \"{text}\""));
         }
         number
     }

@@ -226,7 +226,10 @@ fn deciding_queue_is_found_for_nvme_and_dm_multipath() {
     let u = layers_of(&m, "/mp");
     assert_eq!(shape(&u), "0xfs 1nvme1n1 2nvme1c1n1 2nvme1c2n1");
     assert_eq!(u.deciding, ["nvme1c1n1", "nvme1c2n1"], "{u:#?}");
-    assert!(u.steps[1].says.contains("a bare `none`"), "{u:#?}");
+    assert!(
+        u.steps[1].says.contains("sysfs shows only `none`"),
+        "{u:#?}"
+    );
     let u = layers_of(&m, "/san");
     assert_eq!(shape(&u), "0xfs 1dm-2 2sde 2sdf");
     assert_eq!(u.deciding, ["dm-2"]);
@@ -246,7 +249,7 @@ fn loop_device_and_its_backing_disk_both_schedule() {
     );
     assert!(
         u.verdict
-            .ends_with("scheduled once more: nvme0n1 (`none`)."),
+            .ends_with("schedule the same requests again: nvme0n1 (`none`)."),
         "{u:?}"
     );
     assert!(m.carries_root("nvme0n1") && !m.carries_root("loop3"));
@@ -355,8 +358,8 @@ fn malformed_sysfs_values_are_reported_without_harm() {
     let d = m.device("sda").expect("there");
     let trouble = d.trouble.join("\n");
     for part in [
-        "queue/scheduler: cannot be understood: `none [bfq`",
-        "queue/nr_requests: not a number that could be meant: `many`",
+        "queue/scheduler: cannot be understood: \"none [bfq\"",
+        "queue/nr_requests: not a plausible number: \"many\"",
         "queue/rotational: contains bytes that are not text",
         "queue/read_ahead_kb: not a plain file",
         "queue/nomerges: ",

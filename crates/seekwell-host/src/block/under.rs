@@ -342,7 +342,7 @@ impl Machine {
         let all = upper
             .into_iter()
             .map(|u| (u, "written files, "))
-            .chain(lowers.into_iter().map(|l| (l, "files as delivered, ")));
+            .chain(lowers.into_iter().map(|l| (l, "files of the image, ")));
         let mut told = BTreeSet::new();
         for (dir, why) in all {
             let dir = dir.replace("\\:", ":").replace("\\,", ",");
@@ -356,8 +356,8 @@ impl Machine {
                 }
                 None => {
                     let says = format!(
-                        "{why}in {dir}, which cannot be seen from here: ask on the host, outside \
-                         the container"
+                        "{why}in {dir}, which cannot be seen from here: run the command on the \
+                         host, outside the container"
                     );
                     walk.step(
                         at.deeper(),
@@ -473,7 +473,7 @@ impl Machine {
         };
         if !walk.again.is_empty() {
             text += &format!(
-                " Below, what comes through is scheduled once more: {}.",
+                " Devices below schedule the same requests again: {}.",
                 list(&walk.again)
             );
         }
@@ -503,7 +503,7 @@ fn words(d: &Device, bypassed: bool) -> String {
     match &d.scheduler {
         Scheduler::Choice { active, .. } if bypassed => {
             text += &format!(
-                ": scheduler {}, but whole requests come from the device above, past its scheduler",
+                ": scheduler {}, but the device above sends complete requests, which bypass it",
                 in_prose(active)
             );
         }
@@ -515,18 +515,20 @@ fn words(d: &Device, bypassed: bool) -> String {
                 .collect();
             text += &format!(": scheduler {}", in_prose(active));
             match others.is_empty() {
-                true => text += ", no other on offer",
-                false => {
-                    text += &format!(", others on offer: {}", all_in_prose(&others).join(", "))
-                }
+                true => text += ", no other available",
+                false => text += &format!(", also available: {}", all_in_prose(&others).join(", ")),
             }
         }
         Scheduler::Fixed { word } if d.kind.stacked() => {
-            text += &format!(": a bare `{word}`, it has no scheduler: what is below decides");
+            text += &format!(
+                ": no scheduler can be set (sysfs shows only `{word}`), the devices below decide"
+            );
         }
-        Scheduler::Fixed { word } => text += &format!(": a bare `{word}`, it takes no scheduler"),
-        Scheduler::Absent if d.below.is_empty() => text += ": it takes no scheduler",
-        Scheduler::Absent => text += ": no scheduler of its own, what is below decides",
+        Scheduler::Fixed { word } => {
+            text += &format!(": no scheduler can be set (sysfs shows only `{word}`)")
+        }
+        Scheduler::Absent if d.below.is_empty() => text += ": no scheduler can be set",
+        Scheduler::Absent => text += ": no scheduler of its own, the devices below decide",
     }
     text
 }
@@ -536,7 +538,7 @@ fn no_device(mount: &Mount) -> String {
     let fs = mount.filesystem.as_str();
     let text = match fs {
         "tmpfs" | "ramfs" | "devtmpfs" | "hugetlbfs" => {
-            "its files are in memory (what is swapped out goes through the swap device)"
+            "its files are in memory (swapped pages go through the swap device)"
         }
         "nfs" | "nfs4" | "cifs" | "smb3" | "ceph" | "afs" | "lustre" | "9p" | "virtiofs" => {
             "its files are on another machine or the host, whose kernel schedules"

@@ -51,10 +51,11 @@ pub enum FilesError {
     )]
     Untrusted(PathBuf),
     /// There is nothing to undo for this device.
-    #[error("nothing that seekwell wrote for {0} is there")]
+    #[error("there are no files that seekwell wrote for {0}")]
     Nothing(String),
     /// The file is not a valid note.
-    #[error("{}: is not a valid note; check it, and remove it if you do not need it", .0.display())]
+    #[error("{}: is not a valid record of `seekwell apply`; check the file, and remove it if you \
+             do not need it", .0.display())]
     Note(PathBuf),
 }
 

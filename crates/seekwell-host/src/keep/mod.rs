@@ -69,7 +69,7 @@ pub enum KeepError {
     )]
     Zoned(String),
     /// A word contains characters that are not allowed in a rule.
-    #[error("`{0}` is not allowed in a rule: use only letters, digits, `-`, `_` and `.`")]
+    #[error("\"{0}\" is not allowed in a rule: use only letters, digits, `-`, `_` and `.`")]
     Word(String),
     /// The kernel ignores the parameter.
     #[error(
@@ -81,7 +81,7 @@ pub enum KeepError {
         release: String,
     },
     /// The text is not a release of Linux.
-    #[error("`{0}` is not a release of Linux: write it as in 4.19.0")]
+    #[error("\"{0}\" is not a release of Linux: write it as in 4.19.0")]
     Release(String),
     /// This method cannot express the settings.
     #[error("{0}")]
@@ -149,7 +149,10 @@ impl Wanted<'_> {
         let what = self.device.model.as_deref();
         let what = what.unwrap_or(self.device.kind.word());
         let what: String = what.chars().filter(|c| !c.is_control()).collect();
-        format!("{what}, {} when this was written", self.device.name)
+        format!(
+            "{what}, which was {} when this file was written",
+            self.device.name
+        )
     }
 
     /// Returns the part of a file name that identifies the device.

@@ -43,7 +43,7 @@ pub fn profile(w: &Wanted<'_>, base: Option<&str>) -> Result<Kept, KeepError> {
     };
     let slug = w.slug()?;
     let mut text = format!(
-        "# {}. The scheduler it is to have.\n[main]\nsummary=Scheduler of one disk, by seekwell\n",
+        "# The scheduler of one disk: {}.\n[main]\nsummary=Scheduler of one disk, by seekwell\n",
         w.describe()
     );
     if let Some(base) = base {
@@ -65,7 +65,8 @@ pub fn profile(w: &Wanted<'_>, base: Option<&str>) -> Result<Kept, KeepError> {
         }
     }
     if !more.is_empty() {
-        text += "\n# By kernel name: look at it again if disks are added.\n[sysfs]\n";
+        text += "\n# These lines use the kernel name of the disk: check them if disks are \
+                 added.\n[sysfs]\n";
         text.extend(more);
     }
     Ok(Kept {

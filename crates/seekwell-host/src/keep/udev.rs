@@ -38,7 +38,7 @@ pub fn rule(w: &Wanted<'_>, behind: &str) -> Result<Kept, KeepError> {
         false => String::new(),
     };
     let text = format!(
-        "# {}. The scheduler it is to have.\n\
+        "# The scheduler of one disk: {}.\n\
          SUBSYSTEM!=\"block\", GOTO=\"seekwell_end\"\n\
          ACTION!=\"add|change\", GOTO=\"seekwell_end\"\n\
          ENV{{DEVTYPE}}!=\"disk\", GOTO=\"seekwell_end\"\n\

@@ -39,7 +39,7 @@ where
         let words = p.downcast_ref::<String>().map(String::as_str);
         let words = words.or_else(|| p.downcast_ref::<&str>().copied());
         Err(Fail {
-            what: format!("the script broke off: {}", words.unwrap_or("panic")),
+            what: format!("the script failed: {}", words.unwrap_or("panic")),
             errno: Errno::ECANCELED,
         })
     });
@@ -109,7 +109,7 @@ pub fn join(shared: &Shared, task: u32) -> Outcome {
     // `run` catches the panics of a script.
     thread.join().unwrap_or_else(|_| {
         Err(Fail {
-            what: format!("task {task} broke off"),
+            what: format!("task {task} failed"),
             errno: Errno::ECANCELED,
         })
     })

@@ -56,10 +56,10 @@ impl MetricOf {
         let Some(regex) = &self.regex else {
             return Ok(());
         };
-        let parsed = Regex::new(regex).map_err(|e| format!("`{regex}`: {e}"))?;
+        let parsed = Regex::new(regex).map_err(|e| format!("\"{regex}\": {e}"))?;
         match parsed.captures_len() {
             1 => Err(format!(
-                "`{regex}` has no group: put the number into parentheses, ([0-9.]+)"
+                "\"{regex}\" has no group: put the number into parentheses, ([0-9.]+)"
             )),
             _ => Ok(()),
         }

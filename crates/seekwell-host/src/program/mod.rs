@@ -50,7 +50,7 @@ pub enum ProgramError {
     },
     /// The output does not contain the metric.
     #[error(
-        "{recipe}: the output does not contain {metric}: nothing matches `{regex}`; the output \
+        "{recipe}: the output does not contain {metric}: nothing matches \"{regex}\"; the output \
          ends with: {last}"
     )]
     NoMetric {

@@ -224,7 +224,7 @@ impl Running<'_> {
                     if why.is_none() {
                         why = (self.at.stop)().filter(|_| limit.is_none());
                         if late {
-                            why = Some("it did not end in time".to_owned());
+                            why = Some("the program did not end in time".to_owned());
                         }
                     }
                     let signal = match (&why, asked) {
@@ -293,7 +293,7 @@ impl Running<'_> {
 
     fn gone(&self) -> String {
         format!(
-            "the directory {} was removed while it ran",
+            "the directory {} was removed while the program ran",
             self.dir.display()
         )
     }

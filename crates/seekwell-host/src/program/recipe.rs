@@ -71,7 +71,7 @@ pub enum RecipeError {
     #[error("{0}: {1}")]
     Text(String, String),
     /// The recipe has no such parameter.
-    #[error("{recipe} has no parameter `{name}`{hint}")]
+    #[error("{recipe} has no parameter \"{name}\"{hint}")]
     Param {
         /// Name of the recipe.
         recipe: String,

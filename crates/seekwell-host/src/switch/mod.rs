@@ -42,7 +42,7 @@ pub enum SwitchError {
         source: io::Error,
     },
     /// The kernel rejects a value.
-    #[error("{}: the kernel refuses `{value}`: {source}", path.display())]
+    #[error("{}: the kernel refuses \"{value}\": {source}", path.display())]
     Refused {
         /// Path of the file.
         path: PathBuf,
@@ -52,7 +52,7 @@ pub enum SwitchError {
         source: io::Error,
     },
     /// The kernel accepted a value but shows another value.
-    #[error("{name}: `{wrote}` was written, but the kernel shows `{reads}`")]
+    #[error("{name}: \"{wrote}\" was written, but the kernel shows \"{reads}\"")]
     Otherwise {
         /// Name of the setting.
         name: String,
@@ -62,7 +62,7 @@ pub enum SwitchError {
         reads: String,
     },
     /// A file contains unexpected text.
-    #[error("{}: cannot be understood: `{text}`", path.display())]
+    #[error("{}: cannot be understood: \"{text}\"", path.display())]
     Strange {
         /// Path of the file.
         path: PathBuf,
@@ -272,8 +272,7 @@ impl Switched {
                 let found = differences(&c.after, &now).into_iter();
                 all.extend(found.map(|d| {
                     format!(
-                        "{}: {} was {} at first and {} at the end: somebody else has set it \
-                         meanwhile",
+                        "{}: {} was {} at the start and {} at the end: another program changed it",
                         c.device, d.name, d.before, d.after
                     )
                 }));
@@ -370,7 +369,7 @@ fn no_change(scheduler: &str, value: &str) -> String {
     });
     format!(
         "{WBT}: {value} had no effect: {scheduler} keeps throttling off, and the kernel ignores a \
-         write of the value it remembers{next}"
+         write of the value that it already stores{next}"
     )
 }
 
@@ -396,12 +395,12 @@ fn unknown(scheduler: &str, name: &str, own: &[String]) -> String {
         Some(q) => format!(": {q}"),
         None if own.is_empty() => {
             format!(
-                ": it has no tunables; of the queue there are {}",
+                ": it has no tunables; the tunables of the queue are {}",
                 ATTRIBUTES.join(", ")
             )
         }
         None => format!(
-            ": there are {}; of the queue {}",
+            ": its tunables are {}; those of the queue are {}",
             own.join(", "),
             ATTRIBUTES.join(", ")
         ),
@@ -412,7 +411,7 @@ fn unknown(scheduler: &str, name: &str, own: &[String]) -> String {
         false => format!(" (it is {}'s)", owners.join("'s and ")),
     };
     let scheduler = in_prose(scheduler);
-    format!("{scheduler} has no tunable `{name}`{whose}{meant}")
+    format!("{scheduler} has no tunable \"{name}\"{whose}{meant}")
 }
 
 /// Checks a request before anything is changed.
@@ -435,7 +434,7 @@ pub fn check(tree: &Tree, w: &Wish<'_>) -> Result<(), String> {
     }
     for (name, value) in w.tunables {
         if value.is_empty() || value.contains(|c: char| c.is_control() || c.is_whitespace()) {
-            return Err(format!("{name}: `{value}` is not a number"));
+            return Err(format!("{name}: \"{value}\" is not a number"));
         }
         if name == "nr_requests" && w.scheduler == "none" {
             return Err(format!(

@@ -176,8 +176,8 @@ pub fn answer(tree: &Tree, d: &Device, asked: &str) -> String {
     let all = format!("{} offers {}", d.name, all_in_prose(offered).join(", "));
     if let Some(m) = module(tree, asked) {
         return format!(
-            "`{asked}` is a module of this kernel that is not loaded: `sudo modprobe {m}`, then \
-             again ({all})"
+            "\"{asked}\" is a module of this kernel that is not loaded: run `sudo modprobe {m}` \
+             and try again ({all})"
         );
     }
     let name = ALIASES.iter().find(|a| a.0 == asked).map_or(asked, |a| a.1);
@@ -188,7 +188,7 @@ pub fn answer(tree: &Tree, d: &Device, asked: &str) -> String {
             suggest::did_you_mean(asked, names, ALIASES)
         });
         let meant = meant.map_or(String::new(), |m| format!("; {m}"));
-        return format!("no scheduler is called `{asked}`{meant} ({all})");
+        return format!("no scheduler is called \"{asked}\"{meant} ({all})");
     };
     let head = match has(name) {
         true => format!("it is called `{name}`"),
@@ -202,7 +202,7 @@ pub fn answer(tree: &Tree, d: &Device, asked: &str) -> String {
                 "{head}; nearest is `{n}`, a module that is not loaded: `sudo modprobe {m}`; {} ({all})",
                 r.difference
             ),
-            None => format!("{head}, nor anything near it; {all}"),
+            None => format!("{head} and no similar scheduler; {all}"),
         },
     }
 }
@@ -309,7 +309,7 @@ mod tests {
         }
         let a = answered("[none]", "cfq", "");
         assert!(
-            a.ends_with("nor anything near it; sda offers `none`"),
+            a.ends_with("and no similar scheduler; sda offers `none`"),
             "{a}"
         );
     }
@@ -329,7 +329,7 @@ mod tests {
         let a = answered(today, "quantum", "");
         assert_eq!(
             a,
-            "no scheduler is called `quantum` (sda offers `none`, mq-deadline, kyber, bfq)"
+            "no scheduler is called \"quantum\" (sda offers `none`, mq-deadline, kyber, bfq)"
         );
     }
 

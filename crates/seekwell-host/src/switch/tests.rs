@@ -97,7 +97,7 @@ fn failed_switch_leaves_every_setting_unchanged() {
         &[("nr_requests", "64"), ("no_such", "8")],
     )
     .expect_err("no");
-    assert!(e.to_string().contains("has no tunable `no_such`"), "{e}");
+    assert!(e.to_string().contains("has no tunable \"no_such\""), "{e}");
     assert_eq!(scheduler(&t), "mq-deadline");
     assert!(!records.dir().exists());
 }
@@ -337,7 +337,7 @@ fn requested_settings_are_checked_before_any_change() {
     let no = |r: Result<(), String>| r.expect_err("refused");
     let e = no(said("sda", "bfq", "fifo_batch", "1"));
     assert!(
-        e.contains("bfq has no tunable `fifo_batch` (it is mq-deadline's)"),
+        e.contains("bfq has no tunable \"fifo_batch\" (it is mq-deadline's)"),
         "{e}"
     );
     assert!(no(said("sda", "none", "nr_requests", "64")).contains("fewer tags"));
@@ -404,7 +404,7 @@ fn unknown_tunable_leaves_the_tree_byte_for_byte() {
     ] {
         for to in ["bfq", "mq-deadline"] {
             let e = begin(&m, &records, to, set).expect_err("no such tunable");
-            assert!(e.to_string().contains("no tunable `warp`"), "{e}");
+            assert!(e.to_string().contains("no tunable \"warp\""), "{e}");
             assert_eq!(read(), before, "{to} {set:?}");
         }
     }
@@ -471,6 +471,6 @@ fn ineffective_wbt_target_gives_a_note() {
     assert_eq!(
         no_change("bfq", "2000"),
         "wbt_lat_usec: 2000 had no effect: bfq keeps throttling off, and the kernel ignores a \
-         write of the value it remembers; to enable it, write 2001"
+         write of the value that it already stores; to enable it, write 2001"
     );
 }

@@ -59,7 +59,7 @@ pub enum WatchError {
         reads: String,
     },
     /// The device does not offer the requested scheduler.
-    #[error("{device} offers no scheduler '{name}'; this kernel has: {offered}")]
+    #[error("{device} offers no scheduler \"{name}\"; this kernel has: {offered}")]
     Scheduler {
         /// Name of the device.
         device: String,

@@ -129,7 +129,7 @@ fn cannot_tell(c: &Comparison, of: &Judge<'_>) -> String {
         );
     }
     let Some(half) = half_width(c) else {
-        return "cannot tell: no spread is known".to_owned();
+        return "cannot tell: the spread is not known".to_owned();
     };
     if c.ratio.is_none() {
         let unit = &of.metric.unit;

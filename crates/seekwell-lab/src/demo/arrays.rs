@@ -283,10 +283,14 @@ fn cache(lab: &Lab<'_>) -> Result<Shown, DemoError> {
             format!("{:.2}", ratio(n, d)),
         ]);
     }
-    let words = format!("a burst the cache holds: {:.2} (1.00 within 2 %)", gains[0]);
+    let words = format!(
+        "a burst that fits into the cache: {:.2} (1.00 within 2 %)",
+        gains[0]
+    );
     shown.check(words, (gains[0] - 1.0).abs() < 0.02);
     let words = format!(
-        "a longer one: {:.2}; the cache itself sorts, so there is little left to gain (below 1.15)",
+        "a longer burst: {:.2}; the cache itself sorts, so there is little left to gain (below \
+         1.15)",
         gains[1]
     );
     shown.check(words, gains[1] < 1.15);
@@ -329,8 +333,8 @@ fn priorities(lab: &Lab<'_>) -> Result<Shown, DemoError> {
 
 fn aged(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
-        "64 random reads outstanding in a guest for 20 s, thin volume, ring of 1 over a host that \
-         does not sort; and a host that sorts below a deep ring",
+        "64 random reads outstanding in a guest for 20 s on a thin volume: a ring of 1 over a \
+         host that does not sort, and a deep ring over a host that sorts",
         &[
             "aged",
             "guest noop",
@@ -364,13 +368,13 @@ fn aged(lab: &Lab<'_>) -> Result<Shown, DemoError> {
         ]);
     }
     let words = format!(
-        "the guest's sorting gains {:.2} on a plain volume (1.3 or more), {:.2} on a wholly aged \
-         one (1.00 within 3 %)",
+        "the guest's sorting gains {:.2} on a plain volume (1.3 or more), {:.2} on a fully aged \
+         volume (1.00 within 3 %)",
         gains[0].0, gains[3].0
     );
     shown.check(words, gains[0].0 >= 1.3 && (gains[3].0 - 1.0).abs() < 0.03);
     let words = format!(
-        "the host's gains {:.2} even there (1.3 or more)",
+        "the host's sorting gains {:.2} even on the aged volume (1.3 or more)",
         gains[3].1
     );
     shown.check(words, gains[3].1 >= 1.3);
@@ -379,8 +383,8 @@ fn aged(lab: &Lab<'_>) -> Result<Shown, DemoError> {
 
 fn idling_twice(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
-        "in a guest two sequential readers of 16 KiB far apart, thinking 0.2 ms, for 10 s; on its \
-         host a neighbour that reads at random, one outstanding",
+        "in a guest, two processes read 16 KiB sequentially from distant areas, with 0.2 ms think \
+         time, for 10 s; on its host, a neighbour reads at random, one request at a time",
         &["guest", "host", "guest MB/s", "mean ms"],
     );
     let mut rate = Vec::new();

@@ -122,18 +122,21 @@ fn io_max(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     }
     shown.check(
         format!(
-            "the second gets its {CAP} within 3 % ({:.2} % at worst)",
+            "the second reader gets its limit of {CAP} IOPS within 3 % (largest deviation {:.2} %)",
             100.0 * worst
         ),
         worst <= 0.03,
     );
     shown.check(
-        format!("without a limit it gets at least {shared:.1} times as many, at least 2"),
+        format!(
+            "without a limit, the second reader gets at least {shared:.1} times as many \
+             (required: 2)"
+        ),
         shared >= 2.0,
     );
     shown.check(
         format!(
-            "cost: alone it is limited to {:.0} % of the drive's rate",
+            "cost: even alone, the second reader is limited to {:.0} % of the drive's rate",
             100.0 * idle
         ),
         idle < 0.5,
@@ -268,8 +271,8 @@ fn io_cost(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     );
     shown.check(
         format!(
-            "without a model, it shares evenly within 5 % ({:.1} %), because it assumes a faster \
-             device",
+            "without a model, io.cost shares evenly within 5 % ({:.1} %), because it assumes a \
+             faster device",
             100.0 * even
         ),
         even <= 0.05,

@@ -108,8 +108,8 @@ fn two_readers() -> Vec<Process> {
 
 fn deceptive_idleness(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
-        "two processes read 16 KiB after 16 KiB, 40 GB apart, thinking 0.2 ms, for 10 s on a 7200 \
-         rpm laptop disk without command queueing",
+        "two processes read 16 KiB sequentially, 40 GB apart, with 0.2 ms think time, for 10 s on \
+         a 7200 rpm laptop disk without command queueing",
         &["scheduler", "MB/s", "mean latency ms", "mean seek sectors"],
     );
     let mut rate = Vec::new();
@@ -470,7 +470,7 @@ fn row_reads(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let row = shares[1];
     shown.check(
         format!(
-            "with both always waiting ROW serves 4 writes per 75 reads ({row:.1} per 100, 4.8 to 6)"
+            "while both always wait, ROW serves 4 writes per 75 reads ({row:.1} per 100, 4.8 to 6)"
         ),
         (4.8..6.0).contains(&row),
     );
@@ -557,11 +557,12 @@ fn vr_penalty(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     }
     let (sstf, look) = (seen[0], seen[1]);
     shown.check(
-        "as shipped, 1 gives LOOK, which the documentation specifies for 0".to_owned(),
+        "as shipped, rev_penalty=1 gives LOOK, which the documentation specifies for 0".to_owned(),
         look == seen[3],
     );
     shown.check(
-        "as shipped, 0 gives shortest seek first, which the documentation specifies for 1"
+        "as shipped, rev_penalty=0 gives shortest seek first, which the documentation specifies \
+         for 1"
             .to_owned(),
         sstf == seen[4],
     );

@@ -73,7 +73,10 @@ fn writeback_throttling(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     );
     let best = others.iter().map(|r| r.0).fold(f64::MAX, f64::min);
     shown.check(
-        format!("with throttling they are not: {bfq:.1} ms, others at best {best:.1}"),
+        format!(
+            "with throttling, bfq's reads are not the fastest: {bfq:.1} ms, others at best \
+             {best:.1}"
+        ),
         bfq > best,
     );
     Ok(shown)

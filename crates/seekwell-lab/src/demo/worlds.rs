@@ -183,7 +183,8 @@ async fn dirty_and_sync(mut m: SimMachine, shuffled: bool) -> Outcome {
 fn sorted_writeback(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
         "disk without command queueing and write cache; 750 of 3000 files of 16 KiB are \
-         overwritten, in random order and in the order they lie in, then synced",
+         overwritten, in random order and in the order of their position on the disk, and then \
+         synced",
         &["scheduler", "random order, s", "in order, s"],
     );
     let mut times = Vec::new();
@@ -277,7 +278,7 @@ fn left_over(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     );
     shown.check(
         format!(
-            "after a sync {:.2} and {:.2} times, within 3 %",
+            "after a sync, {:.2} and {:.2} times as fast, within 3 %",
             cfq.1 / noop.1,
             cfq.1 / deadline.1
         ),
@@ -290,8 +291,8 @@ fn left_over(lab: &Lab<'_>) -> Result<Shown, DemoError> {
 
 fn wal_overtakes(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
-        "DC SSD with power-loss protection, 8 cores; pgbench for 10 s, 2 GB of tables of which 0.8 \
-         are in memory, no whole pages in the log; 16 clients, and one",
+        "DC SSD with power-loss protection, 8 cores; pgbench for 10 s, 2 GB of tables, of which \
+         0.8 GB are in memory, no whole pages in the log; 16 clients, and one",
         &["scheduler", "16 clients, tps", "mean ms", "one client, tps"],
     );
     let mut tps = Vec::new();
@@ -327,7 +328,7 @@ fn wal_overtakes(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     );
     shown.check(
         format!(
-            "with one client, which nothing can overtake: {} and {} %, within 1 %",
+            "with one client, there is nothing to overtake: {} and {} %, within 1 %",
             signed((cfq.1 / noop.1 - 1.0) * 100.0, 1),
             signed((cfq.1 / deadline.1 - 1.0) * 100.0, 1)
         ),
@@ -376,8 +377,8 @@ async fn scan(mut m: SimMachine, span: Nanos) -> Outcome {
 
 fn scan_and_intruder(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
-        "SATA disk of 2006, kernel 2.6.24, no command queueing; a scan in pieces of 1 MiB beside \
-         a program that reads 16 KiB anywhere and thinks for 30 ms, 20 s; then with idling off",
+        "SATA disk of 2006, kernel 2.6.24, no command queueing; a scan in pieces of 1 MiB next to \
+         a program that reads 16 KiB at random with 30 ms think time, 20 s; then with idling off",
         &["scheduler", "scan MB/s", "idling off, MB/s"],
     );
     let cells = [
@@ -412,7 +413,7 @@ fn scan_and_intruder(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     );
     shown.check(
         format!(
-            "without idling {:.2} and {:.2} times, within 10 %",
+            "without idling, {:.2} and {:.2} times as fast, within 10 %",
             antic[1] / noop[1],
             cfq[1] / noop[1]
         ),

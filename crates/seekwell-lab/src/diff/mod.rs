@@ -77,7 +77,7 @@ pub enum DiffError {
     )]
     Nothing(String, String),
     /// The control is not in both results.
-    #[error("no treatment is called `{0}` in both results; the new results have {1}")]
+    #[error("no treatment is called \"{0}\" in both results; the new results have {1}")]
     Control(String, String),
     /// Absolute changes have no verdict without earlier sessions.
     #[error(

@@ -32,7 +32,7 @@ pub fn describe_change(c: &Change, margin: f64) -> String {
     let mu = 1.0 + margin;
     let inside = ends.is_some_and(|(l, h)| l > 1.0 / mu && h < mu);
     match c.basis {
-        Basis::Day => format!("{by}{between}: the day may explain it"),
+        Basis::Day => format!("{by}{between}: a difference between the sessions can be the cause"),
         _ if c.worse || c.better => match c.basis {
             Basis::Seeds if c.ratio95.is_none() => format!("{by}, exactly, in {} seeds", c.n.0),
             _ => format!("{by}{between}"),

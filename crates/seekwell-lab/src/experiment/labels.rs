@@ -33,7 +33,7 @@ fn unique<T>(
         if !seen.insert(label) {
             let at = places.get(i).copied().unwrap_or_default();
             let remedy = "name it once, or give each its own `name`";
-            faults.push(at, what, format!("`{label}` occurs twice: {remedy}"));
+            faults.push(at, what, format!("\"{label}\" occurs twice: {remedy}"));
         }
     }
     labels

@@ -191,8 +191,8 @@ impl Primary {
                 _ => Err(SpecErrors::single(
                     "",
                     format!(
-                        "the block layer has no metric `{text}`: write block throughput, or block \
-                         io, block read or block write with one of {STATISTICS}"
+                        "the block layer has no metric \"{text}\": write block throughput, or \
+                         block io, block read or block write with one of {STATISTICS}"
                     ),
                 )),
             };
@@ -221,7 +221,7 @@ impl Primary {
                 WorkloadSpec::Trace { .. } => Err(SpecErrors::single(
                     "",
                     format!(
-                        "a trace has no metric `{text}`: write block throughput, or block io, \
+                        "a trace has no metric \"{text}\": write block throughput, or block io, \
                          block read or block write with one of {STATISTICS}"
                     ),
                 )),
@@ -491,7 +491,7 @@ fn parse_of_job_file(
             let mut errors = SpecErrors::default();
             errors.unknown(
                 "",
-                &format!("{} has no metric `{text}`", of.name()),
+                &format!("{} has no metric \"{text}\"", of.name()),
                 text,
                 &known,
             );
@@ -519,7 +519,8 @@ fn unknown(text: &str, split: Option<(&str, &str)>, of: &WorkloadSpec, g: &Decla
     if let Some((kind, word)) = split
         && g.operations.contains(&kind)
     {
-        let what = format!("`{word}` is not a statistic of operations: write one of {STATISTICS}");
+        let what =
+            format!("\"{word}\" is not a statistic of operations: write one of {STATISTICS}");
         errors.push("", what);
         return errors;
     }
@@ -530,7 +531,7 @@ fn unknown(text: &str, split: Option<(&str, &str)>, of: &WorkloadSpec, g: &Decla
     let operations = g.operations.iter().map(|o| format!("{o} {word}"));
     let all: Vec<String> = metrics.chain(operations).collect();
     let all: Vec<&str> = all.iter().map(String::as_str).collect();
-    let what = format!("{} has no metric `{text}`", of.name());
+    let what = format!("{} has no metric \"{text}\"", of.name());
     errors.unknown("", &what, text, &all);
     errors
 }

@@ -81,7 +81,7 @@ pub(super) fn unknown(all: &[Candidate<'_>], name: &str) -> (String, Option<Stri
         Some(question) => question,
         None => format!("there are {}", all_in_prose(&labels).join(", ")),
     };
-    let what = format!("no scheduler of the experiment is called `{name}`; {remedy}");
+    let what = format!("no scheduler of the experiment is called \"{name}\"; {remedy}");
     (what, near.first().map(|n| (*n).to_owned()))
 }
 

@@ -124,7 +124,7 @@ impl HostDesign {
     }
 
     fn notes(&self, on: &DeviceOf, wanted: &[Wanted]) -> Vec<String> {
-        let mut notes = vec![format!("for real: {}", on.describe())];
+        let mut notes = vec![format!("real runs: {}", on.describe())];
         if !on.may_set() {
             notes.push(match on.devices().is_empty() {
                 true => "no scheduler can be chosen for this directory: the result is a \
@@ -281,7 +281,7 @@ pub(super) fn deciding(w: &HostWork) -> Result<(Deciding, MetricInfo), SpecError
                 let known: Vec<&str> = recipe.metrics.iter().map(|m| m.name.as_str()).collect();
                 let mut errors = SpecErrors::default();
                 if find(name).is_none() {
-                    let text = format!("{} has no metric `{name}`", recipe.name);
+                    let text = format!("{} has no metric \"{name}\"", recipe.name);
                     errors.unknown("", &text, name, &known);
                 }
                 errors.or(())?;
@@ -314,7 +314,7 @@ pub(super) fn schedulers(text: &str) -> Result<Vec<(String, SchedulerSpec)>, Str
         let (mut tunables, mut once) = (BTreeMap::new(), Once::default());
         for p in parts {
             let Some((k, v)) = p.split_once('=') else {
-                return Err(format!("{one}: `{p}` is not a tunable: write NAME=VALUE"));
+                return Err(format!("{one}: \"{p}\" is not a tunable: write NAME=VALUE"));
             };
             let once = once.take(k.trim(), p);
             once.map_err(|what| format!("{one}: {what}"))?;

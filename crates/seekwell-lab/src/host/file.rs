@@ -146,7 +146,7 @@ fn seconds(text: &str) -> Result<f64, SpecErrors> {
         Some(text.strip_suffix(unit)?.trim().parse::<f64>().ok()? * times)
     });
     let found = found.filter(|s| s.is_finite() && (0.0..=86_400.0).contains(s));
-    found.ok_or_else(|| bad(format!("`{text}` is not a time: write 500ms, 2s or 1m")))
+    found.ok_or_else(|| bad(format!("\"{text}\" is not a time: write 500ms, 2s or 1m")))
 }
 
 /// Returns the queue attributes that are the same for all runs, with their values.
@@ -355,7 +355,7 @@ settle = \"2s\"
         for says in [
             "margine",
             "did you mean `read_ahead_kb`",
-            "`soon` is not a time",
+            "\"soon\" is not a time",
             "`pgbench`",
             "queue: is only for modelled",
         ] {

@@ -227,7 +227,9 @@ pub(super) fn placement_of(spec: &WorkloadSpec) -> Result<(What, Placing), SpecE
             if let Some(line) = params.remove(COMMAND) {
                 let metric = command_metric(&mut params)?;
                 if let Some(name) = params.keys().next() {
-                    return Err(single_error(format!("a command has no parameter `{name}`")));
+                    return Err(single_error(format!(
+                        "a command has no parameter \"{name}\""
+                    )));
                 }
                 let recipe = Recipe::command(&line, metric);
                 return Ok((What::Program(Box::new(recipe), params), placing));
@@ -270,8 +272,8 @@ fn outside(file: &str, text: &str) -> Result<(), SpecErrors> {
     match named {
         None => Ok(()),
         Some(line) => Err(single_error(format!(
-            "{file}: `{}` refers to files outside the experiment's directory, which Seekwell never \
-             writes; remove the line",
+            "{file}: \"{}\" refers to files outside the experiment's directory, which Seekwell \
+             never writes; remove the line",
             line.trim()
         ))),
     }
@@ -363,7 +365,7 @@ fn read(text: &str, more: &BTreeMap<String, String>) -> Result<HostWork, SpecErr
     for p in inline.split(',').filter(|p| !p.is_empty()) {
         let Some((k, v)) = p.split_once('=') else {
             return Err(single_error(format!(
-                "`{p}` is not a parameter: write NAME=VALUE"
+                "\"{p}\" is not a parameter: write NAME=VALUE"
             )));
         };
         if let Some(before) = given.insert(k.trim().to_owned(), v.trim().to_owned()) {
@@ -417,7 +419,8 @@ fn unknown(name: &str, e: SpecErrors) -> SpecErrors {
     let names: Vec<&str> = recipes.iter().map(|r| r.name.as_str()).collect();
     match seekwell_core::suggest::did_you_mean(name, names.iter().copied(), &[]) {
         Some(near) if !Path::new(name).exists() => single_error(format!(
-            "no workload is called `{name}`: {near} (programs: {}; scripts: `seekwell workloads`)",
+            "no workload is called \"{name}\": {near} (programs: {}; scripts: `seekwell \
+             workloads`)",
             names.join(", ")
         )),
         _ => e,

@@ -332,7 +332,7 @@ fn reference(all: &[Treatment], options: &Options) -> Result<Option<usize>, Impo
             let remedy = suggest::did_you_mean(asked, labels.iter().copied(), &[]);
             let there = format!("there are {}", all_in_prose(&labels).join(", "));
             Err(ImportError::general(&format!(
-                "there is no reference `{asked}`; {}",
+                "there is no reference \"{asked}\"; {}",
                 remedy.unwrap_or(there)
             )))
         }

@@ -65,10 +65,10 @@ fn num(v: &Value, name: &str) -> Result<f64, String> {
         Some(x) => {
             let x = x
                 .as_f64()
-                .ok_or_else(|| format!("`{name}` is not a number"))?;
-            let x = measured(x).map_err(|why| format!("`{name}`: {why}"))?;
+                .ok_or_else(|| format!("\"{name}\" is not a number"))?;
+            let x = measured(x).map_err(|why| format!("\"{name}\": {why}"))?;
             match x < 0.0 {
-                true => Err(format!("`{name}` is negative ({x})")),
+                true => Err(format!("\"{name}\" is negative ({x})")),
                 false => Ok(x),
             }
         }
@@ -91,7 +91,7 @@ fn bins(l: &Value, unit_ns: f64) -> Result<Option<BTreeMap<u64, u64>>, String> {
     for (key, count) in all {
         let at: u64 = key
             .parse()
-            .map_err(|_| format!("bin `{}` is not a time", short(key)))?;
+            .map_err(|_| format!("bin \"{}\" is not a time", short(key)))?;
         let count = count
             .as_u64()
             .ok_or_else(|| format!("bin {at} counts no operations"))?;

@@ -225,11 +225,11 @@ pub fn number(text: &str) -> Result<Number, String> {
         match t {
             "" => "a number is missing".to_owned(),
             _ if t.replace(',', "").parse::<f64>().is_ok() => format!(
-                "`{said}` has a comma; write {} or {}",
+                "\"{said}\" has a comma; write {} or {}",
                 said.replace(',', "."),
                 said.replace(',', "")
             ),
-            _ => format!("`{said}` is not a number"),
+            _ => format!("\"{said}\" is not a number"),
         }
     })?;
     let value = measured(value)?;
@@ -312,7 +312,7 @@ mod tests {
             ("1e-300", "too small"),
             ("40,79", "write 40.79"),
             ("", "a number is missing"),
-            ("fast", "`fast` is not a number"),
+            ("fast", "\"fast\" is not a number"),
         ] {
             let why = number(text).expect_err(text);
             assert!(why.contains(said), "{text}: {why}");

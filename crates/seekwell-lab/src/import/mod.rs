@@ -90,7 +90,7 @@ pub fn find_format(name: &str) -> Result<&'static Format, String> {
     let named = formats().iter().find(|f| f.name == name);
     named.ok_or_else(|| {
         let remedy = suggest::remedy(name, &known, &[], "`seekwell import --list`");
-        format!("no format is called `{name}`; {remedy}")
+        format!("no format is called \"{name}\"; {remedy}")
     })
 }
 

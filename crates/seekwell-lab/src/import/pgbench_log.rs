@@ -89,7 +89,7 @@ fn field<T: std::str::FromStr>(f: &[&str], i: usize, what: &str) -> Result<T, St
         .ok_or_else(|| format!("has no {what} (field {})", i + 1))?;
     let bad = || {
         format!(
-            "field {} ({what}): `{}` is not a valid number",
+            "field {} ({what}): \"{}\" is not a valid number",
             i + 1,
             super::harvest::short(text)
         )

@@ -118,7 +118,7 @@ impl Row<'_> {
             t => t
                 .parse()
                 .map(Some)
-                .map_err(|_| format!("{}: `{}` is not a whole number", name_of(c), short(t))),
+                .map_err(|_| format!("{}: \"{}\" is not a whole number", name_of(c), short(t))),
         }
     }
 }
@@ -145,7 +145,7 @@ fn better(row: &Row, harvest: &mut Harvest) -> Result<bool, String> {
             Ok(guess)
         }
         other => Err(format!(
-            "better: `{}` is neither higher nor lower",
+            "better: \"{}\" is neither higher nor lower",
             short(other)
         )),
     }
@@ -164,7 +164,12 @@ fn errors(row: &Row) -> Result<(Option<Number>, Option<Number>), String> {
                         .to_owned(),
                 );
             }
-            other => return Err(format!("kind_of_error: `{}` is not SE or SD", short(other))),
+            other => {
+                return Err(format!(
+                    "kind_of_error: \"{}\" is not SE or SD",
+                    short(other)
+                ));
+            }
         }
     }
     match [se, sd].iter().flatten().find(|e| e.value < 0.0) {
@@ -334,7 +339,7 @@ fn one_run(row: &Row, of: Of, metric: MetricInfo, harvest: &mut Harvest) -> Resu
     let text = row.get(Column::Value);
     if text.is_empty() {
         harvest.note(format!(
-            "{}, {}: a run without a value",
+            "{}, {}: this run has no value",
             of.test, of.scheduler
         ));
     }

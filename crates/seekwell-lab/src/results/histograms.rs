@@ -38,7 +38,7 @@ pub fn histograms(
     let places = places(results);
     let mut reader = Deserializer::new();
     for line in IntervalLogIterator::new(text.as_bytes()) {
-        let line = line.map_err(|e| damaged(&path, &format!("a line of it: {e:?}")))?;
+        let line = line.map_err(|e| damaged(&path, &format!("invalid line: {e:?}")))?;
         let LogEntry::Interval(interval) = line else {
             continue;
         };
@@ -47,7 +47,7 @@ pub fn histograms(
             continue;
         };
         let buckets = buckets(&mut reader, interval.encoded_histogram());
-        let buckets = buckets.ok_or_else(|| damaged(&path, "a histogram of it cannot be read"))?;
+        let buckets = buckets.ok_or_else(|| damaged(&path, "unreadable histogram"))?;
         each(run, layer, &kind, buckets);
     }
     Ok(())

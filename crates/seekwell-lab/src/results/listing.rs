@@ -84,7 +84,7 @@ fn look_into(path: &Path, listed: &mut Listed) -> Result<State, StoreError> {
             let file = own(path, name)?;
             let size = file.metadata().map_or(0, |m| m.len());
             if size != was.bytes {
-                let what = format!("{size} bytes, {} were written", was.bytes);
+                let what = format!("it has {size} bytes, but {} were written", was.bytes);
                 return Err(super::plan::damaged(&file, &what));
             }
         }

@@ -88,7 +88,7 @@ impl Plan {
         let labels =
             |p: &Plan| -> Vec<String> { p.treatments.iter().map(|t| t.label.clone()).collect() };
         if self.about.name != other.about.name {
-            return Some(format!("it is the experiment `{}`", self.about.name));
+            return Some(format!("it is the experiment \"{}\"", self.about.name));
         }
         let lists = [
             ("cell", names(self), names(other)),
@@ -97,11 +97,11 @@ impl Plan {
         for (what, ours, theirs) in &lists {
             if let Some(gone) = ours.iter().find(|n| !theirs.contains(n)) {
                 return Some(format!(
-                    "it has the {what} `{gone}`, which is not requested"
+                    "it has the {what} \"{gone}\", which is not requested"
                 ));
             }
             if let Some(new) = theirs.iter().find(|n| !ours.contains(n)) {
-                return Some(format!("it has no {what} `{new}`"));
+                return Some(format!("it has no {what} \"{new}\""));
             }
         }
         if self.about.method.seed != other.about.method.seed {
@@ -114,7 +114,7 @@ impl Plan {
             a.len() != b.len() || a.iter().zip(b).any(|(a, b)| a.hash() != b.hash())
         });
         Some(match changed.and_then(|i| self.cells.get(i)) {
-            Some(cell) => format!("the specifications of cell `{}` differ", cell.name),
+            Some(cell) => format!("the specifications of cell \"{}\" differ", cell.name),
             None => "cells or schedulers have another order".to_owned(),
         })
     }
@@ -216,7 +216,7 @@ pub(super) fn in_range(
     for c in cells {
         let mut places = c.treatments.iter().chain([&c.reference]);
         if places.any(|t| *t >= treatments.len()) {
-            let what = format!("cell `{}` names a scheduler that is not listed", c.name);
+            let what = format!("cell \"{}\" names a scheduler that is not listed", c.name);
             return Err(damaged(path, &what));
         }
     }

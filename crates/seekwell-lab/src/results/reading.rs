@@ -48,7 +48,7 @@ pub(super) fn finished(dir: &Path) -> Result<Results, StoreError> {
     }
     if all.len() as u64 != done.runs {
         return Err(told(format!(
-            "{} runs, {} were stored",
+            "it has {} runs, but {} were stored",
             all.len(),
             done.runs
         )));
@@ -76,7 +76,7 @@ pub(super) fn unchanged(dir: &Path, done: &Finished, name: &str) -> Result<(), S
         .map_err(|e| StoreError::bad(&path, e.to_string()))?
         .len();
     if size != was.bytes {
-        let what = format!("{size} bytes, {} were written", was.bytes);
+        let what = format!("it has {size} bytes, but {} were written", was.bytes);
         return Err(damaged(&path, &what));
     }
     let is = stored(&path).map_err(|e| StoreError::bad(&path, e.to_string()))?;
@@ -419,7 +419,7 @@ fn take_runs(
                     "early" => Outcome::Early(text(why, row)),
                     "censored" => Outcome::Censored(text(why, row)),
                     "failed" => Outcome::Failed(text(why, row)),
-                    other => return Err(format!("the outcome `{other}`")),
+                    other => return Err(format!("the outcome \"{other}\"")),
                 },
                 values: Vec::new(),
                 starved: match starved.map_or("", |c| word(c, row)) {

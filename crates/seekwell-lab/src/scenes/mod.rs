@@ -152,8 +152,8 @@ pub fn make(
             .is_some_and(|w| w.seconds > 0);
         if !same(&record, run, warmed_up) {
             return Err(
-                "the repeated run gives other figures than the stored run, which was made by another \
-                 version"
+                "the repeated run gives other figures than the stored run, which another version \
+                 of seekwell made"
                     .to_owned(),
             );
         }

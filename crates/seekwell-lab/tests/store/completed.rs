@@ -107,16 +107,19 @@ fn only_the_same_experiment_can_resume_a_folder() {
         refused.to_string()
     };
     let name = words(&|e| e.about.name = "b".to_owned());
-    assert!(name.contains("it is the experiment `tried <2>`"), "{name}");
+    assert!(
+        name.contains("it is the experiment \"tried <2>\""),
+        "{name}"
+    );
     let cell = words(&|e| e.cells[1].cell.name = "b".to_owned());
-    assert!(cell.contains("it has the cell `cell 1`"), "{cell}");
+    assert!(cell.contains("it has the cell \"cell 1\""), "{cell}");
     let label = words(&|e| e.treatments[1].label = "b".to_owned());
-    assert!(label.contains("the scheduler `cfq:x=1`"), "{label}");
+    assert!(label.contains("the scheduler \"cfq:x=1\""), "{label}");
     let seed = words(&|e| e.about.method.seed = 9);
     assert!(seed.contains("it has the seed 1"), "{seed}");
     let spec = words(&|e| e.cells[1].specs[0].queue.hz = 1000);
     assert!(
-        spec.contains("the specifications of cell `cell 1` differ"),
+        spec.contains("the specifications of cell \"cell 1\" differ"),
         "{spec}"
     );
     // The parts of an experiment that do not affect its runs may change.

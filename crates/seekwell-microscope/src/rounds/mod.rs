@@ -152,7 +152,7 @@ impl Round {
             let value = |name: &String| {
                 let v = text.get(name).ok_or_else(|| {
                     error(format!(
-                        "`written` names `{name}`, which is not among `tunables`"
+                        "`written` names \"{name}\", which is not among `tunables`"
                     ))
                 })?;
                 Ok((name.clone(), v.clone()))
@@ -179,7 +179,7 @@ impl Round {
         add_lost_completions(&mut events, service_us);
         let issued = |(i, d): (usize, &Value)| {
             Issued::parse(d)
-                .ok_or_else(|| error(format!("dispatch {i}: neither an id nor [op, sector, n]")))
+                .ok_or_else(|| error(format!("dispatch {i}: write an id or [op, sector, n]")))
         };
         let dispatch = case.dispatch.iter().flatten().enumerate().map(issued);
         let pool = |(i, p): (usize, &Vec<i64>)| match p[..] {
@@ -187,7 +187,7 @@ impl Round {
                 Ok((t as u64, d as usize, n as u32))
             }
             _ => Err(error(format!(
-                "pools {i}: not [t_us, domain 0..3, size 1..256]"
+                "pools {i}: write [t_us, domain 0..3, size 1..256]"
             ))),
         };
         let pools = case
@@ -289,7 +289,7 @@ impl Event {
                 let op = v.get(5).and_then(Value::as_str).unwrap_or("");
                 let op = match op {
                     "R" | "W" | "S" => op.chars().next().unwrap_or('R'),
-                    _ => return Err(format!("op is `{op}`: R, W or S was expected")),
+                    _ => return Err(format!("op is \"{op}\": R, W or S was expected")),
                 };
                 let (class, level) = (number(8, "class")?, number(9, "level")?);
                 let prio = IoPrio::from_numbers(class, level)
@@ -342,7 +342,11 @@ impl Event {
                 },
             },
             "t" => What::Timer,
-            _ => return Err(format!("kind is `{kind}`: i, b, u, r, c or t was expected")),
+            _ => {
+                return Err(format!(
+                    "kind is \"{kind}\": i, b, u, r, c or t was expected"
+                ));
+            }
         };
         Ok(Event {
             t_us: number(0, "t_us")?,

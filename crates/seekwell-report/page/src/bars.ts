@@ -104,7 +104,7 @@ export function order(r: Row): HTMLElement | null {
     g.append(s('text', { x: (W + L) / 2, y: H - 6, class: 'tick', 'text-anchor': 'middle' }, 'runs in the order they were made'));
     box.replaceChildren(g);
   });
-  return h('figure', {}, h('figcaption', {}, h('b', {}, 'In the order they ran')), box);
+  return h('figure', {}, h('figcaption', {}, h('b', {}, 'Runs in the order they ran')), box);
 }
 
 /** Returns the values of the test as a table. */

@@ -45,7 +45,7 @@ function distances(ls: Lane[]): HTMLElement {
     BINS.forEach((b, j) => g.append(s('text', { x: L + j * cw + cw / 2, y: ls.length * RH + 14, class: 'tick', 'text-anchor': 'middle' }, cw < 52 ? b.replace(/ ([kMG])B/, '$1').replace(/^< /, '') : b)));
     box.replaceChildren(g);
   });
-  return h('figure', { class: 'panel' }, h('figcaption', {}, h('b', {}, 'How far it is from one request to the next')), box);
+  return h('figure', { class: 'panel' }, h('figcaption', {}, h('b', {}, 'Distance from one request to the next')), box);
 }
 
 /** Draws the mean time in the scheduler (pale) and in the device (full). */
@@ -116,8 +116,8 @@ function counts(ls: Lane[]): HTMLElement {
     const held = l.idle.reduce((a, [x, y]) => a + y - x, 0);
     return [l.done.length, merged, l.reqs.filter((r) => r.joined).length, l.reqs.filter((r) => r.cached).length, l.flushes.length, l.head.length ? bytes(travel * 512) : '–', time(held * 1e6)];
   };
-  return h('figure', { class: 'panel wide' }, h('figcaption', {}, h('b', {}, 'Merges and more'), ' in this window'),
-    h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Merges and more' }, h('table', { class: 'figures' },
+  return h('figure', { class: 'panel wide' }, h('figcaption', {}, h('b', {}, 'Merges and other counts'), ' in this window'),
+    h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Merges and other counts' }, h('table', { class: 'figures' },
       h('thead', {}, h('tr', {}, ...heads.map((x) => h('th', { scope: 'col' }, x)))),
       h('tbody', {}, ...ls.map((l) => h('tr', {}, h('th', { scope: 'row' }, l.name), ...row(l).map((v) => h('td', {}, String(v)))))))));
 }

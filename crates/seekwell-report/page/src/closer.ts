@@ -39,7 +39,7 @@ function percentiles(c: Columns, sides: Kept[]): HTMLElement | null {
       : { ymin: 0, ymax: 101, splitsY: PLAIN, fy: (v: number) => `${+v.toFixed(1)}` }),
   });
   el.classList.add('panel');
-  $('figcaption', el).append(h('span', { class: 'tools' }, h('button', { class: 'small', type: 'button', id: 'tail', 'aria-pressed': String(tail), onclick: () => set({ tail: tail ? '0' : null }) }, 'stretch the tail')));
+  $('figcaption', el).append(h('span', { class: 'tools' }, h('button', { class: 'small', type: 'button', id: 'tail', 'aria-pressed': String(tail), onclick: () => set({ tail: tail ? '0' : null }) }, 'enlarge the tail')));
   return el;
 }
 
@@ -85,7 +85,7 @@ function traded(sides: Kept[], kind: string): HTMLElement | null {
     });
     box.replaceChildren(g);
   });
-  return h('figure', { class: 'panel' }, h('figcaption', {}, h('b', {}, 'What is traded'), ` bytes a second against the tail; top left is best; on the front: ${front.map((p) => inProse(nameOf(p.x))).join(', ')}`), box);
+  return h('figure', { class: 'panel' }, h('figcaption', {}, h('b', {}, 'Throughput against tail latency'), ` bytes per second against the 99th percentile; top left is best; on the Pareto front: ${front.map((p) => inProse(nameOf(p.x))).join(', ')}`), box);
 }
 
 /** Draws a 100 % bar per scheduler with one piece per process. Draws nothing if one process moved nearly all bytes. */
@@ -120,7 +120,7 @@ function shares(sides: Kept[]): HTMLElement | null {
     g.append(s('text', { x: L, y: rows.length * RH + 14, class: 'tick' }, '0 %'), s('text', { x: W - R, y: rows.length * RH + 14, class: 'tick', 'text-anchor': 'end' }, '100 % of the bytes'));
     box.replaceChildren(g);
   });
-  return h('figure', { class: 'panel' }, h('figcaption', {}, h('b', {}, 'Who got what'), ` ${names.length} processes, means of the runs`), box);
+  return h('figure', { class: 'panel' }, h('figcaption', {}, h('b', {}, 'Share of each process'), ` ${names.length} processes, means of the runs`), box);
 }
 
 function facts(sides: Kept[], kind: string): HTMLElement | null {
@@ -131,10 +131,10 @@ function facts(sides: Kept[], kind: string): HTMLElement | null {
   const heads: [string, (f: F) => string][] = [
     ['moved', (f) => `${bytes(f.rate)}/s`], ['requests', (f) => three(f.requests)], ['merges', (f) => three(f.merges)],
     ['mean seek', (f) => bytes(f.seek)], ['busy', (f) => `${three(Math.min(1, f.busy) * 100)} %`], ['in the device', (f) => three(f.depth)],
-    ['under way', (f) => three(f.outstanding)], ['p50', p(0)], ['p99', p(1)], ['p99.9', p(2)], ['p99.99', p(3)],
+    ['outstanding', (f) => three(f.outstanding)], ['p50', p(0)], ['p99', p(1)], ['p99.9', p(2)], ['p99.99', p(3)],
   ];
-  return h('figure', { class: 'panel wide' }, h('figcaption', {}, h('b', {}, 'What the disk did'), ` means over the runs; percentiles of ${many(kind)}`),
-    h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'What the disk did' }, h('table', { class: 'figures' },
+  return h('figure', { class: 'panel wide' }, h('figcaption', {}, h('b', {}, 'Figures of the disk'), ` means over the runs; percentiles of ${many(kind)}`),
+    h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Figures of the disk' }, h('table', { class: 'figures' },
       h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'Scheduler'), ...heads.map((x) => h('th', { scope: 'col' }, x[0])))),
       h('tbody', {}, ...rows.map((r) => h('tr', {}, h('th', { scope: 'row' }, mark(r.x.s), nameOf(r.x)), ...heads.map((x) => h('td', {}, x[1](r.f)))))))));
 }
@@ -147,7 +147,7 @@ function looked(): Row | undefined {
   return D.rows.find((r) => r.id === state.get('look')) ?? most;
 }
 
-const pictured = (r: Row) => h('p', { class: 'empty' }, r.sides.flatMap((x) => x.why)[0] ? `Nothing to look at: ${r.sides.flatMap((x) => x.why)[0]}.` : 'Nothing but its figures was kept of this test.');
+const pictured = (r: Row) => h('p', { class: 'empty' }, r.sides.flatMap((x) => x.why)[0] ? `Nothing can be shown: ${r.sides.flatMap((x) => x.why)[0]}.` : 'Only the figures of this test were stored.');
 
 export function closer() {
   const device = $<HTMLSelectElement>('#c-device');
@@ -174,7 +174,7 @@ export function closer() {
     try {
       c = await open(r.part);
     } catch (e) {
-      out.replaceChildren(h('p', { class: 'empty' }, `This browser cannot unpack it: ${String(e)}. Answers, map and tables are whole.`));
+      out.replaceChildren(h('p', { class: 'empty' }, `This browser cannot unpack the data of this section: ${String(e)}. The answers, the map and the tables are complete.`));
       return;
     }
     if (mine !== turn) return;

@@ -7,7 +7,7 @@ import { onRedraw } from './lines';
 import { mark } from './look';
 import { three } from './text';
 
-const KINDS = { mean: 'a second', lat: 'mean latency', sd: 'SD of latency', max: 'longest' } as const;
+const KINDS = { mean: 'per second', lat: 'mean latency', sd: 'SD of latency', max: 'longest' } as const;
 type Kind = keyof typeof KINDS;
 const FONT = '11.5px system-ui, sans-serif';
 const plain = (v: number) => (v >= 1e4 ? `${+(v / 1000).toPrecision(2)}k` : String(+v.toPrecision(2)));
@@ -41,22 +41,22 @@ export function course(c: Columns, sides: Kept[]): HTMLElement | null {
   const tools = h('span', { class: 'tools' },
     ...kinds.map((k) => h('button', { class: 'small', type: 'button', 'data-kind': k, 'aria-pressed': String(k === kind), onclick: () => set({ lat: k === 'mean' ? null : k }) }, KINDS[k])),
     rate ? null : h('button', { class: 'small', type: 'button', 'aria-pressed': String(log), onclick: () => set({ log: log ? '0' : null }) }, 'log axis'),
-    h('button', { class: 'small', type: 'button', onclick: () => all() }, 'all of it'));
+    h('button', { class: 'small', type: 'button', onclick: () => all() }, 'show all'));
   const rows = h('div', { class: 'course-rows' });
   const title = `Second by second: ${many(what)}, ${KINDS[kind]}`;
-  const stage = h('div', { class: 'stage', tabindex: 0, role: 'group', 'aria-roledescription': 'chart', 'aria-label': `${title}, one strip a scheduler. Arrow keys move the cursor, Shift by ten, plus and minus zoom, Escape shows all.` }, rows);
+  const stage = h('div', { class: 'stage', tabindex: 0, role: 'group', 'aria-roledescription': 'chart', 'aria-label': `${title}, one strip per scheduler. Arrow keys move the cursor, Shift by ten, plus and minus zoom, Escape shows all.` }, rows);
   const marked = (name: string) => have.some((x) => x.marks.some((m) => m[0] === name));
   const note = [rate ? 'line: mean of the runs, band: lowest to highest' : 'all runs together', ...(step > 1 ? [`steps of ${step} s`] : [])].join('; ');
   const key = h('p', { class: 'lanekey' }, h('span', {}, note),
     marked('checkpoint') ? h('span', {}, h('i', { class: 'k-cp' }), 'checkpoint') : null,
     marked('throttled') ? h('span', {}, h('i', { class: 'k-th' }), 'writers throttled') : null,
     marked('flush') ? h('span', {}, h('i', { class: 'k-fl' }), 'flush') : null,
-    marked('checkpoint') || marked('throttled') || marked('flush') ? h('span', {}, 'marks: of the first run') : null,
+    marked('checkpoint') || marked('throttled') || marked('flush') ? h('span', {}, 'marks: first run only') : null,
     h('span', {}, 'drag to zoom'));
   const box = h('figure', { class: 'panel wide course' }, h('figcaption', {}, h('b', {}, title), tools, out), stage, key);
   let us: uPlot[] = [];
   let [W, syncing, cursor] = [0, false, 0];
-  const words = (i: number) => `${xs[i]} s: ${have.map((x, k) => (ys[k]![i] === undefined ? null : `${D.schedulers[x.s]!.name} ${three(ys[k]![i]!)}`)).filter(Boolean).join(' · ')}${rate ? ' a second' : ' ms'}`;
+  const words = (i: number) => `${xs[i]} s: ${have.map((x, k) => (ys[k]![i] === undefined ? null : `${D.schedulers[x.s]!.name} ${three(ys[k]![i]!)}`)).filter(Boolean).join(' · ')}${rate ? ' per second' : ' ms'}`;
   const zoom = (a: number, b: number, from?: uPlot) => {
     if (syncing) return;
     syncing = true;

@@ -40,7 +40,7 @@ function look(r: Row, s: number, v: Versus | undefined, base: number | null, aga
 }
 
 const spoken: Record<string, string> = {
-  level: 'level with', open: 'not decided against', slight: 'perhaps too little to matter, against',
+  level: 'level with', open: 'not decided against', slight: 'perhaps too small to matter, compared with',
 };
 
 function cellOf(r: Row, s: number, base: number | null): HTMLElement {
@@ -59,7 +59,7 @@ function cellOf(r: Row, s: number, base: number | null): HTMLElement {
   const value = valueOf(own.mean, r.unit);
   const plain = s === against || l.cls === 'win' || l.cls === 'level' || !v || v.times === null;
   const words = l.cls === 'win' ? 'the best, or level with it'
-    : s === against ? (base === null ? 'the largest mean, not shown to be the best' : 'what the others are held against')
+    : s === against ? (base === null ? 'the largest mean, not shown to be the best' : 'the reference of the comparison')
     : spoken[l.cls] ? `${spoken[l.cls]} ${inProse(D.schedulers[against]!.name)}`
     : `${v?.times ? lag(v.times) : 'differs'}, against ${inProse(D.schedulers[against]!.name)}`;
   return h('td', { role: 'cell', class: l.cls, 'data-s': s, title: `${name}: ${amount(own.mean, r.unit)}, ${words}` },
@@ -140,7 +140,7 @@ export function map() {
     const order = ORDERS[state.get('order') ?? 'file'] ?? ORDERS.file!;
     const all = D.schedulers.map((_, i) => i).filter(shown);
     root.style.setProperty('--n', String(all.length));
-    root.replaceChildren(h('caption', { class: 'sr' }, `Each cell: the scheduler held against ${base === null ? 'the best of the row' : inProse(D.schedulers[base]!.name)}.`),
+    root.replaceChildren(h('caption', { class: 'sr' }, `Each cell: the scheduler compared with ${base === null ? 'the best of the row' : inProse(D.schedulers[base]!.name)}.`),
       h('thead', { role: 'rowgroup' }, h('tr', { role: 'row' }, h('th', { scope: 'col', role: 'columnheader' }, 'Test'),
         ...all.map((i) => h('th', { scope: 'col', role: 'columnheader', css: { '--c': color(i) } }, mark(i), D.schedulers[i]!.name, h('small', {}, D.schedulers[i]!.layer))))));
     D.devices.forEach((name, d) => {
@@ -158,7 +158,7 @@ export function map() {
           body.append(...sweep(r.sweep[0], base, opened));
         }
       }
-      if (!rows.length) body.append(h('tr', { role: 'row', class: 'left' }, h('td', { role: 'cell', colspan: all.length + 1 }, 'Nothing here passes the filter.')));
+      if (!rows.length) body.append(h('tr', { role: 'row', class: 'left' }, h('td', { role: 'cell', colspan: all.length + 1 }, 'No row matches the filter.')));
       root.append(body);
     });
     const first = $<HTMLElement>('td button', root);
@@ -197,7 +197,7 @@ function controls() {
   for (const b of $$('#chips button')) b.setAttribute('aria-pressed', String(!(state.get('hide') ?? '').split('|').includes(b.dataset.name!)));
   if (wired) return;
   wired = true;
-  pick.addEventListener('change', () => { set({ base: pick.value || null }); say(`Cells are now held against ${pick.selectedOptions[0]!.text}.`); });
+  pick.addEventListener('change', () => { set({ base: pick.value || null }); say(`Cells are now compared with ${pick.selectedOptions[0]!.text}.`); });
   order.addEventListener('change', () => set({ order: order.value === 'file' ? null : order.value }));
   only.addEventListener('change', () => set({ only: only.checked ? '1' : null }));
   find.addEventListener('input', () => set({ find: find.value || null }));

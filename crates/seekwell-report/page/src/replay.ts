@@ -17,7 +17,7 @@ class View {
   readonly el = h('div', { class: 'lane' });
   readonly canvas = document.createElement('canvas');
   private readonly why = h('div', { class: 'why' });
-  private readonly log = h('ol', { class: 'why-log', 'aria-label': 'The decisions before' });
+  private readonly log = h('ol', { class: 'why-log', 'aria-label': 'Earlier decisions' });
   private readonly count = h('div', { class: 'lane-count' });
   private W = 0;
   private told = -2;
@@ -272,7 +272,7 @@ class View {
       const [rule, text] = l.reasons[w]!;
       out.push(h('span', { class: 'reason' }, h('em', {}, i ? '; ' : 'because: '), text, ' ', rule ? h('small', { title: `the scheduler's rule ${rule}: seekwell schedulers ${l.name}` }, rule) : null));
     });
-    if (!why.length) out.push(h('span', { class: 'reason none' }, 'no reason given: it went straight through'));
+    if (!why.length) out.push(h('span', { class: 'reason none' }, 'no reason given: the request was passed on directly'));
     return out;
   }
 

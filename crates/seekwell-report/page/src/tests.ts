@@ -37,7 +37,7 @@ function card(r: Row): HTMLElement {
   const foot = h('footer', {}, fold('Figures', false, () => [h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': `Figures of ${r.name}` }, figures(r))]));
   const ran = order(r);
   if (ran) foot.append(fold('Order of runs', drift, () => [ran]));
-  if (r.part) foot.append(h('a', { class: 'closer-link', href: `#look=${encodeURIComponent(r.id)}`, onclick: (e: Event) => { e.preventDefault(); look(r); } }, 'A closer look'));
+  if (r.part) foot.append(h('a', { class: 'closer-link', href: `#look=${encodeURIComponent(r.id)}`, onclick: (e: Event) => { e.preventDefault(); look(r); } }, 'Details'));
   el.append(foot);
   return el;
 }

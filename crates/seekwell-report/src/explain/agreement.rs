@@ -49,8 +49,9 @@ fn columns(whole: &str) -> Table {
 }
 
 fn legend(out: &mut String) {
-    let text = "SAME: request and time at the same position. REQUEST: whatever the time. PREFIX: \
-                before the first difference. LCS: longest common subsequence of requests.";
+    let text = "SAME: same request and same time at the same position. REQUEST: same request, at \
+                any time. PREFIX: decisions before the first difference. LCS: longest common \
+                subsequence of requests.";
     paint(out, &wrap(text, 2, 100), DIM);
 }
 

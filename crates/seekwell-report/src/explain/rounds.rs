@@ -99,10 +99,10 @@ pub fn rounds(all: &RoundAgreement, pools: bool) -> String {
     let sum = all.over(|_| true);
     row("all", &sum);
     let mut out = t.render(2);
-    out += "  REQUEST: same request at the same position. FIFO, C-LOOK: rounds that these two get \
-            identical.\n";
+    out += "  REQUEST: same request at the same position. FIFO, C-LOOK: identical rounds of these \
+            two null models.\n";
     if !sum.differ.is_empty() {
-        out += "Rounds that differ (see one with --case NAME):\n";
+        out += "Rounds that differ from the kernel (to see one: --case NAME):\n";
     }
     for (case, at) in &sum.differ {
         out += &format!("  {case}: first difference at {}\n", at + 1);

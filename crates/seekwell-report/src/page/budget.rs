@@ -95,8 +95,8 @@ pub(super) fn pack(of: &Closer<'_>, bytes: usize) -> Packed {
         if sum <= left {
             if step > 1 {
                 out.thinned.push(format!(
-                    "The course of time is shown in steps of {step} s, each with its lowest and \
-                     highest second, to keep the file small."
+                    "The performance over time is shown in steps of {step} s, each with its \
+                     lowest and highest second, to keep the file small."
                 ));
             }
             return out;
@@ -116,8 +116,8 @@ pub(super) fn pack(of: &Closer<'_>, bytes: usize) -> Packed {
     }
     let after = out.details.iter().flatten().count();
     out.thinned.push(format!(
-        "Percentiles and the course of time of {} tests are left out, to keep the file small; they \
-         are in the results folder.",
+        "Percentiles and performance over time of {} tests are left out, to keep the file small; \
+         they are in the results folder.",
         before - after
     ));
     out

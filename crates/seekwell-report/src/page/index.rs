@@ -360,7 +360,7 @@ fn flag(f: &Flag, analysis: &Analysis) -> String {
         }
         Flag::Step { treatment, .. } => {
             format!(
-                "{}: the metric comes in steps coarser than its spread",
+                "{}: the steps of the metric are larger than its spread",
                 of(treatment)
             )
         }
@@ -385,7 +385,7 @@ fn flag(f: &Flag, analysis: &Analysis) -> String {
             )
         }
         Flag::FewOperations { treatment, n } => {
-            format!("{}: a value rests on only {n} operations", of(treatment))
+            format!("{}: a value is based on only {n} operations", of(treatment))
         }
         Flag::AtLimit {
             treatment,

@@ -80,8 +80,8 @@ pub fn line(results: &Results) -> String {
         }
         if let Some(usec) = ignored(t, &devices) {
             notes += &format!(
-                " {} had no effect: {} keeps throttling off, and the kernel ignores a write of the \
-                 value it remembers; write {}.",
+                " {} had no effect: {} keeps throttling off, and the kernel ignores a write of \
+                 the value that it already stores; write {}.",
                 t.label,
                 t.scheduler,
                 usec + 1

@@ -257,7 +257,7 @@ pub(super) fn course_svg(s: &Survey) -> String {
     let strips = strips(s);
     let tall = STEP * strips.len() as f64;
     let mut out = format!(
-        r#"<svg class="trace" viewBox="0 0 {WIDE} {:.0}" role="img" aria-label="The course over time: {}">"#,
+        r#"<svg class="trace" viewBox="0 0 {WIDE} {:.0}" role="img" aria-label="Performance over time: {}">"#,
         tall + 20.0,
         strips
             .iter()

@@ -58,7 +58,7 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             d.refill,
             (0, 100),
             "The next page is filled early when the summed predicted latencies of the dispatched \
-             requests are below this part of the window.",
+             requests are below this percentage of the window.",
         ),
         tunable(
             "lat_model_latency_limit",
@@ -66,7 +66,7 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             "ns",
             "500000000",
             (0, 2_000_000_000),
-            "Measurements above this are ignored (3.2.0: predictions are capped by it too).",
+            "Measured latencies above this value are ignored (3.2.0: it also limits predictions).",
         ),
         tunable(
             "batch_limit_read",
@@ -98,8 +98,8 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             "ns",
             d.target_read,
             any,
-            "The deadline of a read is its start time plus this value. Writing it resets the model \
-             of reads.",
+            "The deadline of a read is its start time plus this value. Setting it resets the \
+             model of reads.",
         ),
         tunable(
             "lat_target_write",
@@ -107,7 +107,7 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             "ns",
             "2000000000",
             any,
-            "The deadline of a write is its start time plus this value. Writing it resets the \
+            "The deadline of a write is its start time plus this value. Setting it resets the \
              model of writes.",
         ),
         tunable(
@@ -116,7 +116,8 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             "ns",
             "8000000000",
             any,
-            "The same for discards.",
+            "The deadline of a discard is its start time plus this value. Setting it resets the \
+             model of discards.",
         ),
         tunable(
             "lat_model_read",
@@ -124,8 +125,8 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             "ns, ns/KiB",
             "0 0",
             any,
-            "Learned base (up to 4 KiB) and slope (per further KiB). May be written to give a \
-             fresh device a known model; counts as one sample.",
+            "Learned latency of reads: base (up to 4 KiB) and slope (per further KiB). Write it \
+             to give a new device a known model; the written values count as one sample.",
         ),
         tunable(
             "lat_model_write",
@@ -133,7 +134,7 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             "ns, ns/KiB",
             "0 0",
             any,
-            "The same for writes.",
+            "Learned base and slope of writes, as lat_model_read.",
         ),
         tunable(
             "lat_model_discard",
@@ -141,7 +142,7 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             "ns, ns/KiB",
             "0 0",
             any,
-            "The same for discards.",
+            "Learned base and slope of discards, as lat_model_read.",
         ),
         tunable(
             "shrink_at_kreqs",
@@ -165,7 +166,7 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             "shift",
             "2",
             (1, 3),
-            "Older samples then lose 1/2^this of their sums.",
+            "How much weight older samples lose: a fraction of 1/2^shrink_resist of their sums.",
         ),
         tunable(
             "read_priority",
@@ -182,7 +183,7 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             "requests",
             "",
             (0, 0),
-            "Largest page so far: in all, and by type.",
+            "Number of requests in the largest page so far, in total and by type.",
         ),
         tunable(
             "reset_bq_stats",

@@ -186,7 +186,8 @@ impl Cfq {
                     self.queue_mut(a).deep = false;
                 }
                 cx.why(rules::IDLE_IN_VAIN, || {
-                    self.about(a).says("idling for {who} was in vain")
+                    self.about(a)
+                        .says("no request of {who} arrived during the idle wait")
                 });
                 self.expire(cx, a, false);
             }

@@ -143,9 +143,10 @@ impl Cfq {
                 cx.run_queue();
             } else {
                 cx.why(rules::AWAITED_IS_SMALL, || {
-                    self.about(q)
-                        .with(rq)
-                        .says("the awaited request is small and alone: the timer runs on")
+                    self.about(q).with(rq).says(
+                        "the awaited request is small and no other queue is busy: the idle wait \
+                         continues",
+                    )
                 });
                 self.queue_mut(q).must_dispatch = true;
             }
@@ -201,7 +202,7 @@ impl Cfq {
             return Some("RT before BE");
         }
         if old.held.is_empty() && !self.should_idle(cx, a) {
-            return Some("the active queue is empty and not idled for");
+            return Some("the active queue is empty, and the disk does not idle for it");
         }
         if !self.ctx.has_active() || !old.wait_request {
             return None;

@@ -164,7 +164,7 @@ impl Cfq {
             if alone && empty && x.dispatched > 0 && self.should_idle(cx, a) {
                 cx.why(rules::LAST_OF_GROUP, || {
                     self.about(a)
-                        .says("the slice of {who} is over, but its group would lose its place")
+                        .says("the slice of {who} is used up, but its group would lose its place")
                 });
                 return Verdict::Wait;
             }

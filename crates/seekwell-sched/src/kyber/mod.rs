@@ -205,7 +205,7 @@ impl Kyber {
         pool.awaited = true;
         let size = pool.size;
         cx.why(rules::TOKENS_OUT, || {
-            format!("{}: all {size} tokens are out", NAMES[d])
+            format!("{}: all {size} tokens are in use", NAMES[d])
         });
         false
     }

@@ -249,7 +249,7 @@ impl Cgroup {
     fn set_root(&mut self, name: &str, value: &str) -> Result<(), SpecErrors> {
         let known = ROOT_SETTINGS.iter().find(|s| s.name == name);
         let Some(known) = known else {
-            let what = format!("root has no `{name}`");
+            let what = format!("root has no \"{name}\"");
             return Err(unknown_word(
                 &what,
                 name,
@@ -257,7 +257,7 @@ impl Cgroup {
             ));
         };
         let bad = || {
-            let what = format!("`{value}` is not {}", known.values);
+            let what = format!("\"{value}\" is not {}", known.values);
             SpecErrors::single(name, what)
         };
         let number = |min: u64, max: u64| {
@@ -303,11 +303,11 @@ impl Cgroup {
     fn set(&mut self, name: &str, value: &str) -> Result<(), SpecErrors> {
         let known = SETTINGS.iter().find(|s| s.name == name);
         let Some(known) = known else {
-            let what = format!("a cgroup has no `{name}`");
+            let what = format!("a cgroup has no \"{name}\"");
             return Err(unknown_word(&what, name, SETTINGS.iter().map(|s| s.name)));
         };
         let bad = || {
-            let what = format!("`{value}` is not {}", known.values);
+            let what = format!("\"{value}\" is not {}", known.values);
             SpecErrors::single(name, what)
         };
         let number = |min: u64, max: u64| {
@@ -377,7 +377,7 @@ fn name(text: &str) -> Result<&str, SpecErrors> {
     match text.len() <= LONGEST && text.split('/').all(good) {
         true => Ok(text),
         false => {
-            let what = format!("`{text}` is not a cgroup name (bulk, bulk/copy)");
+            let what = format!("\"{text}\" is not a cgroup name (bulk, bulk/copy)");
             Err(SpecErrors::single("", what))
         }
     }
@@ -508,13 +508,13 @@ mod tests {
         for (text, says) in [
             ("a:wbsp=1M", "wbps"),
             ("a:wbps=1", "2 to 1024G"),
-            ("a:wbps=fast", "`fast` is not"),
+            ("a:wbps=fast", "\"fast\" is not"),
             ("a b:wbps=1M", "not a cgroup name"),
             ("a:tasks=", "is not NAME"),
             ("a:riops=2+a:wiops=2", "twice"),
             ("a:latency=3h", "1us to 3600s"),
-            ("a:enable=1", "a cgroup has no `enable`"),
-            ("root:tasks=a", "root has no `tasks`"),
+            ("a:enable=1", "a cgroup has no \"enable\""),
+            ("root:tasks=a", "root has no \"tasks\""),
             ("root:enable=1:rbps=1G", "a model needs all of"),
             ("root:min=200:max=100", "min is above max"),
         ] {

@@ -31,7 +31,7 @@ fn running() -> Result<Kernel, SpecErrors> {
     let text = text.trim();
     let release = Release::parse(text).ok_or_else(|| {
         bad(format!(
-            "the running kernel is unknown: {FILE} contains `{text}`"
+            "the running kernel is unknown: {FILE} contains \"{text}\""
         ))
     })?;
     let release = release.min(kernels::newest());
@@ -54,7 +54,7 @@ pub fn kernel(text: &str) -> Result<Kernel, SpecErrors> {
     let bad = |what: String| SpecErrors::single("", what);
     let release = Release::parse(text).ok_or_else(|| {
         bad(format!(
-            "`{text}` is not a kernel release: write 6.8, 5.15 or 2.6.32, or {HERE} for the \
+            "\"{text}\" is not a kernel release: write 6.8, 5.15 or 2.6.32, or {HERE} for the \
              running kernel"
         ))
     })?;
@@ -219,11 +219,11 @@ mod tests {
     #[test]
     fn invalid_kernel_is_rejected_with_the_valid_form() {
         for (text, says) in [
-            ("6", "`6` is not a kernel release: write 6.8"),
+            ("6", "\"6\" is not a kernel release: write 6.8"),
             ("new", "or here for the running kernel"),
             ("2.4.20", "older than 2.6.18"),
             ("61.8", "newer than 7.0"),
-            ("", "`` is not a kernel release"),
+            ("", "\"\" is not a kernel release"),
         ] {
             let e = kernel(text).expect_err(text).to_string();
             assert!(e.contains(says), "{text}: {e}");

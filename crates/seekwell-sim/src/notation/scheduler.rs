@@ -48,7 +48,7 @@ pub fn named(name: &str) -> Result<Found, SpecErrors> {
         return Ok(found);
     }
     let remedy = unknown_scheduler(name);
-    let what = format!("no scheduler is called `{name}`; {remedy}");
+    let what = format!("no scheduler is called \"{name}\"; {remedy}");
     Err(SpecErrors::single("", what))
 }
 
@@ -79,7 +79,7 @@ pub fn tunable(of: &Found, name: &str, text: &str) -> Result<String, SpecErrors>
         Some(t) => value(of, t, text),
         None => {
             let (who, remedy) = (in_prose(of.info.name), unknown_tunable(name, all));
-            let what = format!("{who} has no tunable `{name}`; {remedy}");
+            let what = format!("{who} has no tunable \"{name}\"; {remedy}");
             Err(SpecErrors::single("", what))
         }
     }
@@ -126,7 +126,7 @@ pub fn assignment(of: &Found, text: &str) -> Result<(String, String), SpecErrors
     let Some((name, value)) = text.split_once('=') else {
         return Err(SpecErrors::single(
             "",
-            format!("tunable `{text}`: write NAME=VALUE, for instance fifo_batch=1"),
+            format!("tunable \"{text}\": write NAME=VALUE, for instance fifo_batch=1"),
         ));
     };
     let name = name.trim();
@@ -300,8 +300,8 @@ pub fn spread(text: &str, all: &mut [Typed]) -> Result<(), SpecErrors> {
             Err(SpecErrors::single(
                 "",
                 format!(
-                    "none of the schedulers has a tunable `{name}`; {question}\
-                     `seekwell schedulers NAME` lists them"
+                    "none of the schedulers has a tunable \"{name}\"; {question}`seekwell \
+                     schedulers NAME` lists them"
                 ),
             ))
         }

@@ -325,7 +325,7 @@ pub fn typed(text: &str, params: &[String]) -> Result<WorkloadSpec, SpecErrors> 
             }
             None => errors.push(
                 "",
-                format!("`{p}` is not a parameter: write NAME=VALUE, as in files=100"),
+                format!("\"{p}\" is not a parameter: write NAME=VALUE, as in files=100"),
             ),
         }
     }

@@ -66,7 +66,8 @@ impl Carrier {
             errors.push("workload", what);
         }
         if self.lost {
-            let what = "the drive was lost in an earlier run of the sequence, which broke off";
+            let what = "the state of the drive is lost, because an earlier run of the sequence \
+                        failed";
             errors.push("device", what);
         }
         if let Some((own, _)) = self.drive.as_ref().filter(|d| d.0 != spec.device) {

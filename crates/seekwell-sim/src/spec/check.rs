@@ -22,7 +22,7 @@ pub fn checked(spec: &RunSpec) -> Result<RunSpec, SpecErrors> {
     }
     if spec.substrate != Substrate::Sim {
         let name = spec.substrate.name();
-        let what = format!("`{name}` is not simulated: only sim is supported here");
+        let what = format!("\"{name}\" is not simulated: only sim is supported here");
         errors.push("substrate", what);
     }
     errors.take("queue", queue(&spec.queue));

@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn invalid_options_are_rejected_with_a_remedy() {
         for (text, words) in [
-            ("ram=1G", "there is no option `ram`"),
+            ("ram=1G", "there is no option \"ram\""),
             ("memory=lots", "a size of 16M to 4096G"),
             ("memory=1M", "a size of 16M to 4096G"),
             ("memory=4097G", "a size of 16M to 4096G"),
@@ -133,7 +133,7 @@ mod tests {
             ("without=stable-page", "did you mean `stable-pages`?"),
             ("read_ahead_kb=3", "a multiple of 4"),
             ("kernel=2.4", "kernel 2.4.0 is older than 2.6.18"),
-            ("kernel=new", "`new` is not a kernel release"),
+            ("kernel=new", "\"new\" is not a kernel release"),
         ] {
             let e = world().apply(text).expect_err(text).to_string();
             assert!(e.contains(words), "{text}: {e}");

@@ -74,8 +74,10 @@ pub(super) fn usual(key: &str) -> &str {
 /// value is invalid.
 pub(super) fn set(job: &mut Job, key: &str, value: Option<&str>) -> Result<Option<String>, String> {
     let text = value.unwrap_or_default();
-    let bytes =
-        || parse_bytes(text).ok_or_else(|| format!("{key}={text}: not a size (as 64k, 1g)"));
+    let bytes = || {
+        parse_bytes(text)
+            .ok_or_else(|| format!("{key}={text}: not a valid size; write for example 64k or 1g"))
+    };
     let block = |t: &str| -> Result<u32, String> {
         let n = parse_bytes(t).and_then(|n| u32::try_from(n).ok());
         n.filter(|n| (512..=1 << 30).contains(n))
@@ -83,7 +85,7 @@ pub(super) fn set(job: &mut Job, key: &str, value: Option<&str>) -> Result<Optio
     };
     let number = |lo: u64, hi: u64| -> Result<u64, String> {
         let n = text.parse::<u64>().ok().filter(|n| (lo..=hi).contains(n));
-        n.ok_or_else(|| format!("{key}={text}: not a number of {lo}..{hi}"))
+        n.ok_or_else(|| format!("{key}={text}: not a number from {lo} to {hi}"))
     };
     let flag = || match value {
         None | Some("1" | "true" | "yes") => Ok(true),
@@ -97,7 +99,7 @@ pub(super) fn set(job: &mut Job, key: &str, value: Option<&str>) -> Result<Optio
             Err(_) => parse_time(text),
         };
         n.map(Nanos)
-            .ok_or_else(|| format!("{key}={text}: not a time (as 30s)"))
+            .ok_or_else(|| format!("{key}={text}: not a valid time; write for example 30s"))
     };
     match key {
         "rw" | "readwrite" => {
@@ -111,7 +113,7 @@ pub(super) fn set(job: &mut Job, key: &str, value: Option<&str>) -> Result<Optio
             job.pattern.identical = match text {
                 "sequential" => false,
                 "identical" => true,
-                _ => return Err(format!("{key}={text}: one of sequential, identical")),
+                _ => return Err(format!("{key}={text}: write one of sequential, identical")),
             }
         }
         "rwmixread" => job.mix_read = number(0, 100)? as u32,
@@ -155,7 +157,11 @@ pub(super) fn set(job: &mut Job, key: &str, value: Option<&str>) -> Result<Optio
             job.fallocate = match text {
                 "" | "1" | "native" | "posix" | "keep" => true,
                 "0" | "none" | "truncate" => false,
-                _ => return Err(format!("fallocate={text}: one of native, posix, none")),
+                _ => {
+                    return Err(format!(
+                        "fallocate={text}: write one of native, posix, none"
+                    ));
+                }
             }
         }
         "overwrite" => job.overwrite = flag()?,
@@ -172,7 +178,7 @@ pub(super) fn set(job: &mut Job, key: &str, value: Option<&str>) -> Result<Optio
             "dsync" => job.dsync = true,
             "none" | "0" => (job.sync, job.dsync) = (false, false),
             "" | "1" | "sync" => job.sync = true,
-            _ => return Err(format!("sync={text}: one of none, sync, dsync, 0, 1")),
+            _ => return Err(format!("sync={text}: write one of none, sync, dsync, 0, 1")),
         },
         "fsync" => job.fsync = number(0, u64::MAX)?,
         "fdatasync" => job.fdatasync = number(0, u64::MAX)?,
@@ -220,10 +226,11 @@ pub(super) fn set(job: &mut Job, key: &str, value: Option<&str>) -> Result<Optio
         }
         "steadystate" | "steadystate_duration" | "ss" | "ss_dur" | "steadystate_ramp_time" => {
             return Err(format!(
-                "{key} is not supported: set ramp_time and runtime, and read the seconds in the record"
+                "{key} is not supported: set ramp_time and runtime, and use the values per second \
+                 in the results"
             ));
         }
-        _ => return Err(format!("the option `{key}` is not supported: remove it")),
+        _ => return Err(format!("the option \"{key}\" is not supported: remove it")),
     }
     Ok(None)
 }
@@ -259,8 +266,9 @@ fn pattern(key: &str, text: &str) -> Result<Pattern, String> {
         "trimwrite" => (false, true, true),
         _ => {
             return Err(format!(
-                "{key}={text}: one of read, write, rw, trim, trimwrite, each also with the prefix \
-                 rand and the suffix :CALLS (calls per random place) or :BYTES (bytes to skip)"
+                "{key}={text}: write one of read, write, rw, trim, trimwrite, each also with the \
+                 prefix rand and the suffix :CALLS (calls per random place) or :BYTES (bytes to \
+                 skip)"
             ));
         }
     };
@@ -285,7 +293,9 @@ fn lists(
 ) -> Result<(), String> {
     let parts: Vec<&str> = text.split(',').collect();
     if parts.len() > 3 {
-        return Err(format!("`{text}`: at most three lists, reads,writes,trims"));
+        return Err(format!(
+            "\"{text}\": write at most three lists: reads,writes,trims"
+        ));
     }
     for dir in [Dir::Read, Dir::Write, Dir::Trim] {
         let part = parts.get(dir as usize).or(parts.last());
@@ -303,7 +313,12 @@ fn split(
     text: &str,
     block: &dyn Fn(&str) -> Result<u32, String>,
 ) -> Result<Blocks, String> {
-    let bad = || format!("bssplit={text}: write BYTES/PERCENT:BYTES/PERCENT, together 100");
+    let bad = || {
+        format!(
+            "bssplit={text}: write BYTES/PERCENT:BYTES/PERCENT, with percentages that add up to \
+             100"
+        )
+    };
     let mut all = Vec::new();
     for part in list.split(':') {
         let (bytes, share) = part.split_once('/').unwrap_or((part, ""));
@@ -348,7 +363,9 @@ fn rates(
         let part = parts.get(i).or(parts.last().filter(|_| parts.len() == 1));
         if let Some(part) = part.filter(|p| !p.is_empty() || parts.len() == 1) {
             let n = one(part).filter(|n| (1..1 << 50).contains(n));
-            *to = Some(n.ok_or_else(|| format!("{key}={text}: not a rate (as 10m, or 200)"))?);
+            *to = Some(n.ok_or_else(|| {
+                format!("{key}={text}: not a valid rate; write for example 10m or 200")
+            })?);
         }
     }
     Ok(all)
@@ -362,7 +379,8 @@ fn service(text: &str) -> Result<Service, String> {
         ("sequential", Some(_)) => Ok(Service::Sequential),
         ("random", Some(n)) => Ok(Service::Random(n)),
         _ => Err(format!(
-            "file_service_type={text}: one of roundrobin, sequential, random, perhaps with :CALLS"
+            "file_service_type={text}: write one of roundrobin, sequential, random, optionally \
+             with :CALLS"
         )),
     }
 }
@@ -372,7 +390,8 @@ fn engine(text: &str) -> Result<Engine, String> {
         "sync" | "psync" | "vsync" | "pvsync" | "pvsync2" | "mmap" => Ok(Engine::Sync),
         "libaio" | "io_uring" | "posixaio" => Ok(Engine::Async),
         _ => Err(format!(
-            "ioengine={text}: one of sync, psync, vsync, pvsync, mmap, libaio, io_uring, posixaio"
+            "ioengine={text}: write one of sync, psync, vsync, pvsync, mmap, libaio, io_uring, \
+             posixaio"
         )),
     }
 }
@@ -382,7 +401,7 @@ fn distribution(text: &str) -> Result<Distribution, String> {
     let theta = || {
         let x = if theta.is_empty() { "1.1" } else { theta };
         let x = x.parse::<f64>().ok().filter(|x| *x > 0.0 && *x < 100.0);
-        x.ok_or_else(|| format!("random_distribution={text}: not a number of 0..100"))
+        x.ok_or_else(|| format!("random_distribution={text}: not a number from 0 to 100"))
     };
     match kind {
         "random" => Ok(Distribution::Uniform),
@@ -391,7 +410,7 @@ fn distribution(text: &str) -> Result<Distribution, String> {
             let x = if text.contains(':') { theta()? } else { 0.2 };
             if x >= 1.0 {
                 return Err(format!(
-                    "random_distribution={text}: a pareto power is below 1"
+                    "random_distribution={text}: the power of pareto must be below 1"
                 ));
             }
             Ok(Distribution::Pareto(x))
@@ -402,7 +421,7 @@ fn distribution(text: &str) -> Result<Distribution, String> {
         }
         "zoned" => zones(text),
         _ => Err(format!(
-            "random_distribution={text}: one of random, zipf:THETA, pareto:POWER, \
+            "random_distribution={text}: write one of random, zipf:THETA, pareto:POWER, \
              normal:PERCENT, zoned:CALLS/PLACES:CALLS/PLACES"
         )),
     }
@@ -411,8 +430,12 @@ fn distribution(text: &str) -> Result<Distribution, String> {
 /// Parses "zoned:60/10:30/20:10/70": percent of the calls and percent of the positions of each
 /// zone. Each of the two sums must be 100.
 fn zones(text: &str) -> Result<Distribution, String> {
-    let bad =
-        || format!("random_distribution={text}: shares of calls and of places, each together 100");
+    let bad = || {
+        format!(
+            "random_distribution={text}: the shares of calls must add up to 100, and so must the \
+             shares of places"
+        )
+    };
     let mut all = Vec::new();
     for part in text.split(':').skip(1) {
         let (calls, places) = part.split_once('/').ok_or_else(bad)?;

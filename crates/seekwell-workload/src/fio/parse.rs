@@ -76,7 +76,9 @@ fn flatten(
         };
         let other = other.trim();
         if depth == MAX_INCLUDES {
-            return Err(line.fail(format!("include {other}: more than {MAX_INCLUDES} deep")));
+            return Err(line.fail(format!(
+                "include {other}: includes are nested more than {MAX_INCLUDES} levels deep"
+            )));
         }
         *included += 1;
         if *included > MAX_INCLUDED {
@@ -107,7 +109,7 @@ pub fn parse(name: &str, text: &str, outside: &dyn Outside) -> Result<JobFile, F
         if let Some(rest) = l.strip_prefix('[') {
             let section = rest.strip_suffix(']').map(str::trim).unwrap_or_default();
             if section.is_empty() {
-                return Err(line.fail(format!("`{l}` is not a section; write [NAME]")));
+                return Err(line.fail(format!("\"{l}\" is not a section; write [NAME]")));
             }
             in_section = true;
             given.clear();
@@ -124,7 +126,7 @@ pub fn parse(name: &str, text: &str, outside: &dyn Outside) -> Result<JobFile, F
         }
         if !in_section {
             return Err(line.fail(format!(
-                "`{l}` is before the first section; write [global] or [NAME]"
+                "\"{l}\" is before the first section; write [global] or [NAME]"
             )));
         }
         let job = if in_global {
@@ -141,7 +143,7 @@ pub fn parse(name: &str, text: &str, outside: &dyn Outside) -> Result<JobFile, F
         };
         if let Some(before) = given.insert((line.file.clone(), usual(key)), line) {
             return Err(line.fail(format!(
-                "`{l}`: line {} of the same section has `{}`: remove one of them",
+                "\"{l}\": line {} of the same section has \"{}\": remove one of them",
                 before.number, before.text
             )));
         }
@@ -205,7 +207,7 @@ fn expand(value: &str, job: &str, outside: &dyn Outside) -> Result<String, Strin
         } else if let Some(after) = rest.strip_prefix("${") {
             let (name, after) = after
                 .split_once('}')
-                .ok_or_else(|| format!("`{value}`: ${{ without }}"))?;
+                .ok_or_else(|| format!("\"{value}\": ${{ without }}"))?;
             let v = outside
                 .variable(name)
                 .ok_or_else(|| format!("the variable {name} is not set in the environment"))?;
@@ -275,14 +277,14 @@ fn finish(job: &mut Job, raw: bool, warnings: &mut Vec<String>) -> Result<(), St
     }
     if job.engine == Engine::Sync && job.depth > 1 {
         warnings.push(format!(
-            "job {}: iodepth needs libaio or io_uring; it is 1",
+            "job {}: iodepth has no effect without libaio or io_uring; depth 1 is used",
             job.name
         ));
         job.depth = 1;
     }
     if job.batch > job.depth || job.batch_complete > job.depth {
         warnings.push(format!(
-            "job {}: a batch cannot be larger than iodepth, {}",
+            "job {}: a batch cannot be larger than iodepth; {} is used",
             job.name, job.depth
         ));
         job.batch = job.batch.min(job.depth);
@@ -290,7 +292,7 @@ fn finish(job: &mut Job, raw: bool, warnings: &mut Vec<String>) -> Result<(), St
     }
     if job.engine == Engine::Async && !job.direct && job.depth > 1 && job.pattern.writes {
         warnings.push(format!(
-            "job {}: buffered writes are not asynchronous",
+            "job {}: buffered writes are not asynchronous, so iodepth has no effect on them",
             job.name
         ));
     }

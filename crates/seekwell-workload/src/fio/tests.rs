@@ -138,12 +138,15 @@ fn errors_are_reported_with_their_line() {
     for (text, words) in [
         (
             "[a]\nsize=1m\nfrobnicate=3\n",
-            "a/test.fio, line 3: the option `frobnicate` is not supported",
+            "a/test.fio, line 3: the option \"frobnicate\" is not supported",
         ),
-        ("rw=read\n", "line 1: `rw=read` is before the first section"),
+        (
+            "rw=read\n",
+            "line 1: \"rw=read\" is before the first section",
+        ),
         (
             "[a]\nrw=trimread\nsize=1m\n",
-            "line 2: rw=trimread: one of read",
+            "line 2: rw=trimread: write one of read",
         ),
         (
             "[a]\nrw=randread:0\nsize=1m\n",
@@ -170,11 +173,11 @@ fn errors_are_reported_with_their_line() {
             "line 3: job b: this job uses filename=/dev/NAME and another job uses files",
         ),
         ("[a]\nfilename=/dev/x:/dev/y\n", "a run has only one device"),
-        ("[a]\nsize=1m\nbssplit=4k/60:8k/50\n", "together 100"),
-        ("[a]\nsize=1m\nbssplit=4k/60:8k/30\n", "together 100"),
+        ("[a]\nsize=1m\nbssplit=4k/60:8k/50\n", "add up to 100"),
+        ("[a]\nsize=1m\nbssplit=4k/60:8k/30\n", "add up to 100"),
         ("[a]\nsize=1m\nbs=4k,4k,4k,4k\n", "at most three lists"),
         ("[a]\nsize=1m\nbsrange=8k-4k\n", "8192 is above 4096"),
-        ("[a]\nsize=1m\nrate=fast\n", "rate=fast: not a rate"),
+        ("[a]\nsize=1m\nrate=fast\n", "rate=fast: not a valid rate"),
         (
             "[a]\nsize=1m\nfile_service_type=lifo\n",
             "one of roundrobin, sequential, random",
@@ -185,11 +188,11 @@ fn errors_are_reported_with_their_line() {
         ),
         (
             "[a]\nsize=1m\nrandom_distribution=zoned:50/50:50/40\n",
-            "each together 100",
+            "must add up to 100",
         ),
         (
             "[a]\nsize=1m\ncgroup_weight=5000\n",
-            "not a number of 1..1000",
+            "not a number from 1 to 1000",
         ),
         (
             "[a]\nsize=1m\nsteadystate=iops:1%\n",
@@ -199,7 +202,10 @@ fn errors_are_reported_with_their_line() {
             "[a]\nsize=1m\nfadvise_hint=maybe\n",
             "fadvise_hint=maybe: not 0 or 1",
         ),
-        ("[a]\nsize=1m\niodepth_batch=0\n", "not a number of 1..4096"),
+        (
+            "[a]\nsize=1m\niodepth_batch=0\n",
+            "not a number from 1 to 4096",
+        ),
         ("[a]\nrw=read\n", "line 1: job a: size is missing"),
         (
             "[a]\nbs=3\nsize=1m\n",
@@ -223,7 +229,7 @@ fn errors_are_reported_with_their_line() {
             "[a]\ninclude b.fio\n",
             "line 2: include b.fio: put the text of b.fio here",
         ),
-        ("[a]\nsize=99999999999t\n", "not a size"),
+        ("[a]\nsize=99999999999t\n", "not a valid size"),
         ("[a]\nsize=1k\n", "is less than one block of 4096"),
     ] {
         let e = refused(text);
@@ -254,7 +260,7 @@ fn raw_job_accesses_the_device_and_can_trim() {
             .all(|p| p[0] == ("discard", p[1].1) && p[1].0 == "write")
     );
     let plan = Plan::fio("t.fio", "[t]\nfilename=/dev/z\nsize=1p\n", &none);
-    assert!(plan.is_err_and(|e| e.to_string().contains("not a size")));
+    assert!(plan.is_err_and(|e| e.to_string().contains("not a valid size")));
     let text = "[t]\nfilename=/dev/z\nsize=512t\n";
     let t = Trial::run_plan(Plan::fio("t.fio", text, &none).expect("fits"), |_| {});
     let e = t.outcome.expect_err("too large").to_string();
@@ -449,7 +455,7 @@ fn included_files_are_expanded_in_place_and_named_in_errors() {
             .expect_err("refused")
             .to_string()
     };
-    assert!(wrong("[a]\ninclude bad.fio\n").starts_with("bad.fio, line 2: the option `frob`"));
+    assert!(wrong("[a]\ninclude bad.fio\n").starts_with("bad.fio, line 2: the option \"frob\""));
     assert!(wrong("[a]\ninclude loop.fio\n").contains("more than 8 deep"));
     assert!(wrong("[a]\ninclude x\n").contains("x.fio, line 2: include x: no such file"));
 }

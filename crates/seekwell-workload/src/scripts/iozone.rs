@@ -17,7 +17,7 @@ use seekwell_core::{Errno, OpenFlags};
 /// The workload's entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "iozone",
-    summary: "sequential write or read of a file twice the memory",
+    summary: "sequential write or read of a file of twice the memory size",
     metric: "MB/s (MiB, whole KiB/s), higher is better",
     stresses: "one throttled writer; one reader with read-ahead",
     source: "iozone 3.347 -r 64k -s 8192M -i0 [-i1]; pts/iozone-1.7.0",

@@ -22,7 +22,8 @@ pub const WORKLOAD: Workload = Workload {
     summary: "random writes by threads, each to its own file, synced at the end",
     metric: "MB/s (MiB) of the random writes, higher is better; also of the sequential writes \
              before",
-    stresses: "sorting across submitters: concurrent fsyncs, each of which writes few blocks over its file",
+    stresses: "sorting across submitters: concurrent fsyncs, each of which writes a few blocks \
+               across its file",
     source: "tiobench 0.3.3 (tiotest -k3 -k2); pts/tiobench-1.1.0",
     params: &[
         param(

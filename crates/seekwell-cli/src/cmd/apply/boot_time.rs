@@ -41,7 +41,8 @@ pub fn kept(a: &Apply, m: &Machine, wish: &Wish<'_>) -> Result<(Vec<Kept>, Vec<S
             .filter(|s| s.by == By::Rule)
             .map(ToString::to_string);
         lines.push(format!(
-            "{}, after a rule named {first}. So this rule is named {}, which comes later.",
+            "{}, which runs after a rule named {first}. This rule is therefore named {}, which \
+             runs later.",
             overriding.collect::<Vec<_>>().join("; "),
             name(&later),
         ));

@@ -79,10 +79,10 @@ fn group<'a>(a: &Apply, groups: &'a [Group]) -> Result<&'a Group, String> {
     };
     match (all.next(), all.next()) {
         (Some(one), None) => Ok(one),
-        (None, _) if groups.is_empty() => Err("nothing was compared there".to_owned()),
+        (None, _) if groups.is_empty() => Err("contains no comparison".to_owned()),
         (None, _) => Err(format!("has no such device: there are {}", list())),
         (Some(_), Some(_)) => Err(format!(
-            "has several devices or machines ({}): say which by --measured-on",
+            "has several devices or machines ({}): select one with --measured-on",
             list()
         )),
     }

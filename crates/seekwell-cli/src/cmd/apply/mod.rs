@@ -211,7 +211,8 @@ fn carry_out(
     out: &mut Out,
     quiet: bool,
 ) -> Result<(), Failure> {
-    let held = Held::new().map_err(|e| Failure::input(format!("signals cannot be held: {e}")))?;
+    let held =
+        Held::new().map_err(|e| Failure::input(format!("signals cannot be blocked: {e}")))?;
     let records = match tree.is_live() {
         true => Records::default(),
         false => Records::at(tree.at("/run/seekwell")),
@@ -255,7 +256,7 @@ fn undo(a: &Apply, tree: &Tree, m: &Machine, name: &str, quiet: bool) -> Result<
     let now = m.device(name);
     if tree.is_live() && !rustix::process::geteuid().is_root() {
         return Err(Failure::input(format!(
-            "only root may undo it: {}",
+            "only root can undo this change: {}",
             again()
         )));
     }
@@ -275,7 +276,7 @@ fn undo(a: &Apply, tree: &Tree, m: &Machine, name: &str, quiet: bool) -> Result<
     if let (Some(before), Some(d)) = (&undone.before, now) {
         Queue::new(tree.queue(&d.name)).restore(before)?;
         out.line(&format!(
-            "{name}: {} again, and all settings as before",
+            "{name}: {} and all settings are restored",
             in_prose(&before.scheduler)
         ))?;
     } else {

@@ -32,7 +32,9 @@ fn options(a: &CheckWorlds) -> Result<Options, Failure> {
         raw: a.raw,
         keep: a.keep.clone(),
         seed: a.seed,
-        program: program.map_err(|e| Failure::input(format!("cannot find this program: {e}")))?,
+        program: program.map_err(|e| {
+            Failure::input(format!("cannot find the path of the seekwell program: {e}"))
+        })?,
     })
 }
 

@@ -61,9 +61,9 @@ pub fn text(c: &Checked) -> String {
     if let Some(account) = &c.account {
         let late = account["late"]["p99_ns"].as_f64().unwrap_or_default();
         s += &format!(
-            "  the modelled disk was {} (late p99 {})\n",
+            "  the modelled disk was {} (p99 of the delays of completions: {})\n",
             match account["verdict"].as_str() {
-                Some("invalid") if too_late(account) => "too late for rates",
+                Some("invalid") if too_late(account) => "too late to judge rates",
                 Some("invalid") => "late for single completions, but not on average",
                 Some(word) => word,
                 None => "not judged",

@@ -81,7 +81,7 @@ fn folder(a: &Compare, file: &Path, e: &Experiment) -> Result<Folder, Failure> {
     }
     let all = file.parent().unwrap_or(Path::new("")).join("results");
     let failed = |source| Failure::Output {
-        what: format!("{}: cannot be made", all.display()),
+        what: format!("{}: cannot be created", all.display()),
         source,
     };
     std::fs::create_dir_all(&all).map_err(failed)?;
@@ -169,7 +169,8 @@ pub fn planned(e: &Experiment, block: Trial, threads: usize) -> Vec<String> {
         false => format!("{fewest} to {all}"),
     };
     let mut lines = vec![format!(
-        "{name}: {} x {} = {} per block, {blocks}: {runs} runs (3 blocks where nothing is random)",
+        "{name}: {} x {} = {} per block, {blocks}: {runs} runs (3 blocks for tests without \
+         randomness)",
         many(p.cells, "cell"),
         many(e.treatments.len(), "scheduler"),
         many(p.runs_a_block, "run"),
@@ -214,8 +215,8 @@ pub fn planned(e: &Experiment, block: Trial, threads: usize) -> Vec<String> {
         .collect();
     if p.comparisons > 0 && !seen.is_empty() {
         lines.push(format!(
-            "after {most} blocks it detects effects of {} with a probability of 80 % (corrected \
-             for {}, if runs vary as much as published runs of their class)",
+            "after {most} blocks, the experiment detects effects of {} with a probability of 80 % \
+             (corrected for {}; assumes that runs vary as much as published runs of their class)",
             seen.join(", "),
             many(p.comparisons, "comparison")
         ));
@@ -417,7 +418,7 @@ fn noted(e: &Experiment, note: &Noted<'_>, file: &Path, results: &Path, quiet: b
     if let Err(e) = changed {
         self::note(
             quiet,
-            &format!("cannot write the note for `host restore`: {e}"),
+            &format!("cannot write the record for `host restore`: {e}"),
         );
     }
 }

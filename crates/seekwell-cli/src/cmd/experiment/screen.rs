@@ -19,7 +19,10 @@ pub fn text(
     let labels = &analysis.treatments;
     let most = analysis.cells.iter().map(|c| c.blocks).max().unwrap_or(0);
     let rests_on = match (real, most) {
-        (true, n) => format!("For real, {n} block{}.", if n == 1 { "" } else { "s" }),
+        (true, n) => format!(
+            "Measured on this machine, {n} block{}.",
+            if n == 1 { "" } else { "s" }
+        ),
         (false, n) => seeds::simulated(&seeds::seeds(analysis.method.seed, n), &[]),
     };
     let foot = seeds::warm_up(analysis.cells.iter(), width())
@@ -63,9 +66,9 @@ fn screen(analysis: &Analysis, room: usize, real: bool) -> String {
         })
         .collect();
     let on = match (&analysis.groups[..], real) {
-        ([one], true) => format!("For real, in {}", place(one)),
+        ([one], true) => format!("Measured on this machine, in {}", place(one)),
         ([one], false) => format!("On a modelled disk, not one of yours: {}", place(one)),
-        (all, true) => format!("For real, in {} places", all.len()),
+        (all, true) => format!("Measured on this machine, in {} places", all.len()),
         (all, false) => format!("On {} modelled disks, none of yours", all.len()),
     };
     let heading = format!("{on} ({})", blocks(&rows));

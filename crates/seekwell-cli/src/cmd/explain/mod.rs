@@ -101,7 +101,7 @@ fn select(a: &Explain, file: &Path) -> Result<Vec<Case>, Failure> {
             let some: Vec<_> = known.iter().take(5).map(String::as_str).collect();
             let more = if known.len() > 5 { ", ..." } else { "" };
             return Err(Failure::input(format!(
-                "{}: no case `{name}`; it has {} cases: {}{more}",
+                "{}: no case \"{name}\"; it has {} cases: {}{more}",
                 file.display(),
                 known.len(),
                 some.join(", ")
@@ -305,7 +305,7 @@ fn lists(out: &mut Out, cases: &[Case], all: &[Done]) -> Result<(), Failure> {
     }
     out.text(&report::summary(&rows))?;
     if !differ.is_empty() {
-        out.line("Cases that differ (to see one: --case NAME):")?;
+        out.line("Cases that differ from their recording (to see one: --case NAME):")?;
     }
     for (case, g) in differ {
         let timers = if g.timers == Some(false) {

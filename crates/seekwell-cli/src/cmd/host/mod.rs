@@ -41,8 +41,8 @@ fn notes(m: &Machine, quiet: bool) {
             note(
                 quiet,
                 &format!(
-                    "a killed run left {} switched; `sudo seekwell host restore` restores the \
-                     settings",
+                    "a killed run left changed settings on {}; `sudo seekwell host restore` \
+                     restores them",
                     left.join(", ")
                 ),
             );

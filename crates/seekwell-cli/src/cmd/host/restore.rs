@@ -49,7 +49,8 @@ pub fn run(a: &Restore, quiet: bool) -> Result<(), Failure> {
             again()
         )));
     }
-    let _held = Held::new().map_err(|e| Failure::input(format!("signals cannot be held: {e}")))?;
+    let _held =
+        Held::new().map_err(|e| Failure::input(format!("signals cannot be blocked: {e}")))?;
     if a.install_unit {
         return install(a, &tree, quiet);
     }
@@ -67,7 +68,7 @@ pub fn run(a: &Restore, quiet: bool) -> Result<(), Failure> {
             let what = &d.about.experiment;
             told.add(
                 "programs",
-                format!("{what}: {n} of its programs still ran; ended"),
+                format!("{what}: ended programs that were still running: {n}"),
             );
         }
     }
@@ -145,7 +146,7 @@ fn applied(tree: &Tree, told: &mut Told) {
 fn experiment(m: &Machine, d: Dead, told: &mut Told) {
     let (tree, about) = (m.tree(), &d.about);
     let by = match d.booted {
-        true => "the machine's end (a power cut, a reset)",
+        true => "a power failure or reset of the machine",
         false => "kill -9",
     };
     let mut line = format!("{}: was interrupted by {by}", about.experiment);
@@ -167,7 +168,7 @@ fn experiment(m: &Machine, d: Dead, told: &mut Told) {
             for path in gone {
                 told.add(
                     "directory",
-                    format!("{}: left by it; removed", path.display()),
+                    format!("{}: left by this experiment; removed", path.display()),
                 );
             }
             d.forget();
@@ -191,8 +192,9 @@ fn directories(m: &Machine, about: &About) -> Result<Vec<PathBuf>, String> {
             mount.display()
         ));
     }
-    let (gone, left) = seekwell_host::remove_leftovers(&about.dir)
-        .map_err(|e| format!("{dir}: {e}: cannot see what is left there; try again later"))?;
+    let (gone, left) = seekwell_host::remove_leftovers(&about.dir).map_err(|e| {
+        format!("{dir}: {e}: cannot list the files in this directory; try again later")
+    })?;
     match left.is_empty() {
         true => Ok(gone),
         false => {
@@ -215,7 +217,9 @@ fn tell(a: &Restore, told: &Told) -> Result<(), Failure> {
         }))?;
     } else {
         if told.done.is_empty() && told.left.is_empty() {
-            out.line("Nothing is left of killed runs.")?;
+            out.line(
+                "There is nothing to restore: no killed run left settings, files or programs.",
+            )?;
         }
         for (_, line) in &told.done {
             out.line(line)?;
@@ -241,7 +245,7 @@ fn systemctl(tree: &Tree, lines: &[String], quiet: bool) {
             note(
                 quiet,
                 &format!(
-                    "to be done{}: sudo {line}",
+                    "run this command{}: sudo {line}",
                     match tree.is_live() {
                         true => "",
                         false => " on that machine",
@@ -253,8 +257,9 @@ fn systemctl(tree: &Tree, lines: &[String], quiet: bool) {
 }
 
 fn install(a: &Restore, tree: &Tree, quiet: bool) -> Result<(), Failure> {
-    let exe = std::env::current_exe()
-        .map_err(|e| Failure::input(format!("cannot find this program: {e}")))?;
+    let exe = std::env::current_exe().map_err(|e| {
+        Failure::input(format!("cannot find the path of the seekwell program: {e}"))
+    })?;
     let kept = unit::unit(&exe);
     if !tree.at("/etc/systemd/system").is_dir() {
         return Err(Failure::input(format!(

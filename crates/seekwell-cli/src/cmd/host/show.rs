@@ -139,7 +139,7 @@ pub fn table(m: &Machine, all: bool, width: usize) -> String {
     }
     let mut text = String::new();
     if shown.is_empty() {
-        text += "No block device that is in use can be seen here.\n";
+        text += "This machine has no block device that is in use.\n";
     } else {
         // The last column may be wrapped. The other columns must leave it a minimum width.
         let kept = t.without(GIVEN_UP, 0, width.saturating_sub(ON_IT));
@@ -240,7 +240,7 @@ fn advice(m: &Machine, u: &Under, width: usize) -> String {
     };
     wrap(
         &format!(
-            "To change it: {} {target}",
+            "To change the scheduler: {} {target}",
             typed_as(m.tree(), "seekwell", "switch")
         ),
         0,

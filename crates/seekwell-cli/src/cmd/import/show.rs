@@ -381,8 +381,8 @@ impl View<'_> {
         }
         out += &format!(
             "Per cent ahead (+) or behind (-): ! significant over all cells, ~ a hint, = no \
-             difference within {margin} %, ? undecided, 1 one run or no error. Explanations: \
-             --details.\n",
+             difference within {margin} %, ? undecided, 1 only one run, or a mean without an \
+             error. Explanations: --details.\n",
         );
         // The order of members in JSON is not the order of the runs.
         if !self.results.about.source.contains("json") {

@@ -15,7 +15,8 @@ pub(super) fn part(name: &str, like: &str, tree: &Path) -> Result<Part, Failure>
         return Err(Failure::input(match describe(like) {
             Err(e) => e.to_string(),
             Ok(_) => format!(
-                "`{like}` is not the full name of a built-in device; `seekwell devices` lists them"
+                "\"{like}\" is not the full name of a built-in device; `seekwell devices` lists \
+                 them"
             ),
         }));
     };

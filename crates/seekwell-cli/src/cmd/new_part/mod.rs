@@ -142,12 +142,12 @@ fn check(kind: &str, name: &str, taken: impl Fn(&str) -> bool) -> Result<(), Fai
     let begins = name.starts_with(|c: char| c.is_ascii_lowercase());
     if !begins || !name.chars().all(plain) || name.ends_with('-') || name.len() > 40 {
         return Err(Failure::input(format!(
-            "`{name}` is not a valid {kind} name: use lower-case letters, digits and hyphens, and \
-             start with a letter"
+            "\"{name}\" is not a valid {kind} name: use lower-case letters, digits and hyphens, \
+             and start with a letter"
         )));
     }
     if taken(name) {
-        let what = format!("there is already a {kind} `{name}`; choose another name");
+        let what = format!("there is already a {kind} \"{name}\"; choose another name");
         return Err(Failure::input(what));
     }
     Ok(())

@@ -139,7 +139,10 @@ fn confirmed(
         return refuse("add --yes to switch it");
     }
     let runs = command.map_or(String::new(), |c| {
-        format!(" Meanwhile this runs as root: {}.", words(c))
+        format!(
+            " During this time, this command runs as root: {}.",
+            words(c)
+        )
     });
     let question = format!(
         "{} holds the root file system. Its scheduler can be changed during operation.{runs} Type \
@@ -232,7 +235,8 @@ pub fn run(a: &Switch, quiet: bool) -> Result<(), Failure> {
     allowed(&tree, &devices)?;
     confirmed(a, &m, &devices, command.as_deref())?;
     // From here on, only kill -9 can end this program between two steps.
-    let held = Held::new().map_err(|e| Failure::input(format!("signals cannot be held: {e}")))?;
+    let held =
+        Held::new().map_err(|e| Failure::input(format!("signals cannot be blocked: {e}")))?;
     for line in restore(&tree, &records, None)? {
         note(quiet, &line);
     }
@@ -308,11 +312,11 @@ fn restore_only(a: &Switch, tree: &Tree, records: &Records) -> Result<(), Failur
         let unread = std::fs::read_dir(records.dir()).is_err() && records.dir().exists();
         if unread || !rustix::process::geteuid().is_root() {
             return Err(Failure::input(format!(
-                "only root can see what killed runs left: {}",
+                "only root can see the settings that killed runs changed: {}",
                 again()
             )));
         }
-        out.line("No killed run has left anything switched.")?;
+        out.line("No killed run left changed settings.")?;
     }
     for line in lines {
         out.line(&line)?;
@@ -391,7 +395,7 @@ fn during(
                 note(
                     quiet,
                     &format!(
-                        "{device}: {} again, and all settings as before",
+                        "{device}: {} and all settings are restored",
                         in_prose(&scheduler)
                     ),
                 );

@@ -63,7 +63,7 @@ pub fn root(tree: &Tree) -> String {
 pub fn there(tree: &Tree) -> &'static str {
     match tree.is_live() {
         true => "",
-        false => "on that machine: ",
+        false => "on the other machine: ",
     }
 }
 
@@ -107,7 +107,7 @@ pub fn change_lines(c: &Change) -> Vec<String> {
         })
         .collect();
     if !beside.is_empty() {
-        lines.push(format!("  changed with it: {}", beside.join(", ")));
+        lines.push(format!("  also changed: {}", beside.join(", ")));
     }
     let lost: Vec<String> = c
         .lost()
@@ -116,7 +116,7 @@ pub fn change_lines(c: &Change) -> Vec<String> {
         .collect();
     if !lost.is_empty() {
         lines.push(format!(
-            "  lost, because they are not kept by the kernel: {}",
+            "  reset, because the kernel does not keep them: {}",
             lost.join(", ")
         ));
     }
@@ -130,7 +130,10 @@ pub fn change_lines(c: &Change) -> Vec<String> {
             all.join(", ")
         };
         if !with.is_empty() {
-            lines.push(format!("  and with it: {}", list(with)));
+            lines.push(format!(
+                "  tunables that changed with another tunable: {}",
+                list(with)
+            ));
         }
         if !rest.is_empty() {
             lines.push(format!("  tunables at their defaults: {}", list(rest)));
@@ -157,12 +160,14 @@ pub fn found(f: &Found) -> String {
             scheduler,
             words,
         } => format!(
-            "{device}: a killed run ({words}) had left it switched; {} and all settings are as they \
-             were before it",
+            "{device}: a killed run ({words}) left its settings changed; {} and all settings are \
+             restored",
             in_prose(scheduler)
         ),
         Found::Moot { device, why } => {
-            format!("{device}: a killed run had left it switched; settings are not restored: {why}")
+            format!(
+                "{device}: a killed run left its settings changed; they are not restored: {why}"
+            )
         }
     }
 }
@@ -170,7 +175,7 @@ pub fn found(f: &Found) -> String {
 /// Returns a line about a removed temporary file of a killed `apply`.
 pub fn half_written(tree: &Tree, path: &Path) -> String {
     format!(
-        "{}: left unfinished by a killed run; removed",
+        "{}: an unfinished file of a killed run; removed",
         tree.at(path).display()
     )
 }

@@ -203,7 +203,7 @@ impl Factors {
                     };
                     if !known.iter().any(|k| alone(k)) {
                         let known: Vec<&str> = known.iter().map(String::as_str).collect();
-                        let what = format!("no {name} is called `{pattern}`");
+                        let what = format!("no {name} is called \"{pattern}\"");
                         let field = format!("{field}.{name}");
                         faults.unknown(at(places, i), &field, &what, pattern, &known);
                         told = true;

@@ -167,10 +167,10 @@ fn all_faults_are_reported_together() {
         .insert("slice_idl".into(), "1".into());
     let text = faults_of(d);
     for words in [
-        "experiment.reference: no scheduler of the experiment is called `cfg`; did you mean `cfq`?",
-        "workload: `hdparm` occurs twice: name it once, or give each its own `name`",
-        "workload.metric: pgbench has no metric `fsync p99`; did you mean `fdatasync p99`?",
-        "cfq has no tunable `slice_idl`; did you mean `slice_idle`?",
+        "experiment.reference: no scheduler of the experiment is called \"cfg\"; did you mean `cfq`?",
+        "workload: \"hdparm\" occurs twice: name it once, or give each its own `name`",
+        "workload.metric: pgbench has no metric \"fsync p99\"; did you mean `fdatasync p99`?",
+        "cfq has no tunable \"slice_idl\"; did you mean `slice_idle`?",
     ] {
         assert!(text.contains(words), "{words}\n--\n{text}");
     }

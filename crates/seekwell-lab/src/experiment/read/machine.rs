@@ -74,7 +74,7 @@ impl Reader<'_> {
                 // would start the next option.
                 if e.key != "use" && v.text.contains(',') {
                     let what = format!(
-                        "`{}`: a value cannot contain a comma; write several values as a list",
+                        "\"{}\": a value cannot contain a comma; write several values as a list",
                         v.text
                     );
                     self.bad(v.at, &f, &what);
@@ -172,7 +172,7 @@ fn option(key: &str, value: &str) -> String {
 fn set_queue(q: &mut QueueSpec, key: &str, text: &str) -> Result<(), String> {
     let n: u32 = text
         .parse()
-        .map_err(|_| format!("`{text}` is not a whole number"))?;
+        .map_err(|_| format!("\"{text}\" is not a whole number"))?;
     match key {
         "hz" => q.hz = n,
         "nr_requests" => q.nr_requests = Some(n),

@@ -206,16 +206,16 @@ fn faults_have_line_column_field_and_suggestion() {
         &[
             "line 3, column 1: experiment.sede: there is no such setting; did you mean `seed`?",
             "line 4, column 10: experiment.margin: 2 is not between 0 and 1; for 2 percent write \"2 %\"",
-            "line 5, column 8: experiment.stop: `widht` is not a valid value; did you mean `width`?",
+            "line 5, column 8: experiment.stop: \"widht\" is not a valid value; did you mean `width`?",
             "line 6, column 10: experiment.budget: is 10, not a time with its unit",
             "line 9, column 7: device[1].use: ",
             "line 13, column 14: device[2].write_cach: ",
             "line 17, column 18: scheduler[1].fifo_batch: tunable `fifo_batch`: -4 is outside",
-            "line 18, column 13: scheduler[1].fifobatch: mq-deadline has no tunable `fifobatch`; did you mean `fifo_batch`?",
+            "line 18, column 13: scheduler[1].fifobatch: mq-deadline has no tunable \"fifobatch\"; did you mean `fifo_batch`?",
             "line 22, column 15: workload[1].clients: parameter clients=many of pgbench",
-            "line 23, column 10: workload[1].metric: pgbench has no metric `fsnc p99`",
-            "line 26, column 10: machine[1].memroy: there is no option `memroy`",
-            "line 27, column 9: machine[1].cores: `0` is not a number of 1..=1024",
+            "line 23, column 10: workload[1].metric: pgbench has no metric \"fsnc p99\"",
+            "line 26, column 10: machine[1].memroy: there is no option \"memroy\"",
+            "line 27, column 9: machine[1].cores: \"0\" is not a number of 1..=1024",
             "line 29, column 2: queues: there is no such table; did you mean `queue`?",
         ],
     );
@@ -251,7 +251,7 @@ fn faults_have_line_column_field_and_suggestion() {
         ),
         ("repeats = true", "is true or false: write \"10..60\""),
         ("repeats = 0", "0 is outside 1 to 100000"),
-        ("repeats = 'many'", "`many` is not a number of repeats"),
+        ("repeats = 'many'", "\"many\" is not a number of repeats"),
         ("confidence = 95", "for 95 percent write \"95 %\""),
         ("seed = -1", "-1 is outside 0 to"),
         ("name = 'a/b'", "a name has 1 to 100 characters"),
@@ -259,13 +259,13 @@ fn faults_have_line_column_field_and_suggestion() {
         ("devices = [3]", "is a whole number, not a device"),
         (
             "reference = 'noop'",
-            "no scheduler of the experiment is called `noop`",
+            "no scheduler of the experiment is called \"noop\"",
         ),
         (
             "exclude = [{ devise = 'x' }]",
             "there is no such condition; did you mean `device`?",
         ),
-        ("warmup = 'soon'", "is `soon`, not a time"),
+        ("warmup = 'soon'", "is \"soon\", not a time"),
         (
             "budget = '100ms'",
             "is not a time of one or more whole seconds",
@@ -389,7 +389,7 @@ fn neighbour_workloads_are_part_of_the_run() {
          beside = ['streams:steams=2', 'loop:fsmark']\n",
         &[
             "line 5, column 11: workload[1].beside",
-            "line 5, column 31: workload[1].beside.name: no workload is called `fsmark`; did you mean `fs-mark`?",
+            "line 5, column 31: workload[1].beside.name: no workload is called \"fsmark\"; did you mean `fs-mark`?",
         ],
     );
 }

@@ -231,7 +231,7 @@ impl Reader<'_> {
                 });
                 let Some((min, max)) = whole else {
                     let what = format!(
-                        "`{s}` is not a number of repeats from 1 to {REPEATS_MAX}: write \
+                        "\"{s}\" is not a number of repeats from 1 to {REPEATS_MAX}: write \
                          \"10..60\", or 5 for a fixed number"
                     );
                     self.bad(self.at(v), field, &what);

@@ -234,7 +234,7 @@ impl Reader<'_> {
         let found = words.iter().find(|w| w.0 == text).map(|w| w.1);
         if found.is_none() {
             let known: Vec<&str> = words.iter().map(|w| w.0).collect();
-            let what = format!("`{text}` is not a valid value");
+            let what = format!("\"{text}\" is not a valid value");
             self.faults.unknown(self.at(v), field, &what, &text, &known);
         }
         found
@@ -257,7 +257,7 @@ pub(super) fn kind(v: &DeValue<'_>) -> &'static str {
 /// Returns a value as written if it is short, otherwise its type. Used in messages.
 fn show_value(v: &Spanned<DeValue<'_>>) -> String {
     match v.get_ref() {
-        DeValue::String(s) if s.chars().count() <= 40 => format!("`{s}`"),
+        DeValue::String(s) if s.chars().count() <= 40 => format!("\"{s}\""),
         DeValue::Integer(i) => i.as_str().to_owned(),
         DeValue::Float(f) => f.as_str().to_owned(),
         other => kind(other).to_owned(),

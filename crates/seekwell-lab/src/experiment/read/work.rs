@@ -268,7 +268,10 @@ impl Reader<'_> {
                 continue;
             }
             if workload(name).is_none() {
-                let what = format!("no workload is called `{name}`; {}", unknown_workload(name));
+                let what = format!(
+                    "no workload is called \"{name}\"; {}",
+                    unknown_workload(name)
+                );
                 self.bad(u.at, &f, &what);
                 continue;
             }
@@ -282,7 +285,7 @@ impl Reader<'_> {
                         given.insert(k.trim().to_owned(), v.trim().to_owned());
                     }
                     None => {
-                        let what = format!("`{part}` is not a parameter: write NAME=VALUE");
+                        let what = format!("\"{part}\" is not a parameter: write NAME=VALUE");
                         self.bad(u.at, &f, &what);
                     }
                 }

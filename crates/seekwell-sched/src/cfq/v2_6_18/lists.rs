@@ -104,7 +104,10 @@ impl Cfq18 {
         let end = self.flat.last_end_any + cx.hz() / 10;
         if cx.jiffies() < end {
             cx.arm_jiffy(GRACE_TIMER, end);
-            cx.why_text(rules::IDLE_GRACE, "grace: IDLE requests wait");
+            cx.why_text(
+                rules::IDLE_GRACE,
+                "grace period: requests of the IDLE class wait",
+            );
             return None;
         }
         Some(q)

@@ -199,7 +199,9 @@ impl Cfq18 {
                 }
             }
             cx.why(rules::IDLE_IN_VAIN, || {
-                self.flat.about(a).says("idling for {who} was in vain")
+                self.flat
+                    .about(a)
+                    .says("no request of {who} arrived during the idle wait")
             });
             self.expire(cx, a, false);
         }

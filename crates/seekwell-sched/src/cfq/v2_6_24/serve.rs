@@ -112,7 +112,10 @@ impl Cfq24 {
             let end = last + cx.hz() / 10;
             if now < end {
                 cx.arm_jiffy(GRACE_TIMER, end);
-                cx.why_text(rules::IDLE_GRACE, "grace: IDLE requests wait");
+                cx.why_text(
+                    rules::IDLE_GRACE,
+                    "grace period: requests of the IDLE class wait",
+                );
                 return None;
             }
         }
@@ -228,7 +231,9 @@ impl Cfq24 {
                 }
             }
             cx.why(rules::IDLE_IN_VAIN, || {
-                self.flat.about(a).says("idling for {who} was in vain")
+                self.flat
+                    .about(a)
+                    .says("no request of {who} arrived during the idle wait")
             });
             self.expire(cx, a, false);
         }

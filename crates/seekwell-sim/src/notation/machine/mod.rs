@@ -131,7 +131,7 @@ pub fn change(c: &mut Config, m: &MachineSpec) -> Result<(), SpecErrors> {
             None => errors.under(
                 "fs",
                 unknown_word(
-                    &format!("no modelled file system is called `{name}`"),
+                    &format!("no modelled file system is called \"{name}\""),
                     name,
                     FILE_SYSTEMS.iter().map(|f| f.0),
                 ),
@@ -190,7 +190,7 @@ pub fn change(c: &mut Config, m: &MachineSpec) -> Result<(), SpecErrors> {
             None => errors.under(
                 "without",
                 unknown_word(
-                    &format!("no mechanism is called `{name}`"),
+                    &format!("no mechanism is called \"{name}\""),
                     name,
                     MECHANISMS.iter().map(|k| k.0),
                 ),

@@ -141,7 +141,7 @@ mod tests {
             ("laptpo", "did you mean `laptop`?"),
             (
                 "memory=2G,laptop",
-                "`laptop` is neither a machine nor an option of one",
+                "\"laptop\" is neither a machine nor an option of one",
             ),
         ] {
             let e = typed(text).expect_err(text).to_string();

@@ -254,7 +254,7 @@ fn option(word: &str) -> Option<&str> {
 
 fn set(t: &mut Typed, name: &str, given: Option<&str>) -> Result<(), SpecErrors> {
     let value = given.unwrap_or_default();
-    let bad = |wanted: &str| SpecErrors::single(name, format!("`{value}` is not {wanted}"));
+    let bad = |wanted: &str| SpecErrors::single(name, format!("\"{value}\" is not {wanted}"));
     let whole = |least: u32, most: u32, unit: &str| {
         let n = value.parse().ok().filter(|n| (least..=most).contains(n));
         n.ok_or_else(|| bad(&format!("a number of {least}..={most}{unit}")))
@@ -345,7 +345,7 @@ fn set(t: &mut Typed, name: &str, given: Option<&str>) -> Result<(), SpecErrors>
             for one in value.split('+').map(str::trim) {
                 if MECHANISMS.iter().all(|k| k.0 != one) {
                     let known: Vec<&str> = MECHANISMS.iter().map(|k| k.0).collect();
-                    let what = format!("`{one}` is not a mechanism that can be removed");
+                    let what = format!("\"{one}\" is not a mechanism that can be removed");
                     let mut errors = SpecErrors::default();
                     errors.unknown(name, &what, one, &known);
                     return Err(errors);
@@ -373,8 +373,8 @@ fn set(t: &mut Typed, name: &str, given: Option<&str>) -> Result<(), SpecErrors>
         }
         _ => {
             let what = match given {
-                Some(_) => format!("there is no option `{name}` of the modelled machine"),
-                None => format!("`{name}` is neither a machine nor an option of one"),
+                Some(_) => format!("there is no option \"{name}\" of the modelled machine"),
+                None => format!("\"{name}\" is neither a machine nor an option of one"),
             };
             let machines = super::machines().iter().map(|m| &*m.name);
             let known = WORDS.iter().map(|w| w.name);

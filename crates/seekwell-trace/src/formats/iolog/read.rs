@@ -173,7 +173,7 @@ impl IologReader {
                 ErrorKind::Limit,
                 place,
                 what,
-                "replay the files one by one: no iolog has as many",
+                "replay the files one by one",
             ));
         }
         if self.files.is_empty() {

@@ -99,7 +99,8 @@ pub const WORKLOAD: Workload = Workload {
             "innodb_flush_log_at_trx_commit",
             Kind::Choice(&["0", "1", "2"]),
             "1",
-            "commit: 1 writes and syncs the log; 2 writes it; 0 nothing (2 and 0: sync each second)",
+            "log at a commit: 1 writes and syncs it, 2 writes it, 0 does neither; with 2 and 0, \
+             the log is synced each second",
         ),
         param(
             "innodb_doublewrite",
