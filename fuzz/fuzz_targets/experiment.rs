@@ -1,4 +1,7 @@
 //! Any bytes as an experiment file.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| seekwell_lab::experiment::fuzz_one(bytes));
+#[path = "../../crates/seekwell-lab/tests/suite/fuzz_experiment.rs"]
+mod fuzz_experiment;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| fuzz_experiment::fuzz_one(bytes));

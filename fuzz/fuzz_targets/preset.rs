@@ -1,6 +1,10 @@
 //! Any text as a preset file of a device.
 #![no_main]
 
-use seekwell_sim::spec::fuzz::fuzz_one;
+#[path = "../../crates/seekwell-sim/tests/suite/fuzz_words.rs"]
+#[allow(dead_code)]
+mod fuzz_words;
+
+use fuzz_words::fuzz_one;
 
 libfuzzer_sys::fuzz_target!(|text: &str| fuzz_one("preset", text));

@@ -1,7 +1,11 @@
 //! Any bytes as one of the files of a results folder: the first byte says which.
 #![no_main]
 
-use seekwell_lab::fuzz::{Folders, folders};
+#[path = "../../crates/seekwell-lab/tests/suite/fuzz_folders.rs"]
+#[allow(dead_code)]
+mod fuzz_folders;
+
+use fuzz_folders::{Folders, folders};
 use std::sync::LazyLock;
 
 /// Below the directory for temporary files; a fuzzer ends without a word, so it stays.

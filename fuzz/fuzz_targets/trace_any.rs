@@ -1,4 +1,7 @@
 //! Any bytes, format detected, through decompression.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| seekwell_trace::fuzz::fuzz_one(None, bytes));
+#[path = "../../crates/seekwell-trace/tests/suite/fuzz.rs"]
+mod fuzz;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| fuzz::fuzz_one(None, bytes));

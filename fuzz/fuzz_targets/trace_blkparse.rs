@@ -1,6 +1,10 @@
 //! Any bytes as blkparse.
 #![no_main]
 
-use seekwell_trace::{find_format, fuzz::fuzz_one};
+#[path = "../../crates/seekwell-trace/tests/suite/fuzz.rs"]
+mod fuzz;
+
+use fuzz::fuzz_one;
+use seekwell_trace::find_format;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| fuzz_one(find_format("blkparse").ok(), bytes));

@@ -1,7 +1,11 @@
 //! Any bytes behind a first line of fio iolog 2 or 3 (the lowest bit of the first byte says which).
 #![no_main]
 
-use seekwell_trace::{find_format, fuzz::fuzz_one};
+#[path = "../../crates/seekwell-trace/tests/suite/fuzz.rs"]
+mod fuzz;
+
+use fuzz::fuzz_one;
+use seekwell_trace::find_format;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let Some((first, rest)) = bytes.split_first() else {

@@ -14,49 +14,18 @@ use std::collections::VecDeque;
 pub const DEFAULT_CAPACITY: Sector = Sector(1 << 32);
 
 /// Every parameter of the kind `constant`.
+#[rustfmt::skip]
 pub static DEFS: &[Def] = &[
-    Def::new(
-        "depth",
-        Dim::Count("commands"),
-        Some("32"),
-        (1.0, 65_536.0),
-        "maximum number of commands accepted at a time",
-    ),
-    Def::new(
-        "service_us",
-        Dim::Real("us"),
-        Some("100"),
-        (0.0, 1e9),
-        "service time of a command",
-    ),
-    Def::new(
-        "servers",
-        Dim::Word(&["serial", "parallel"]),
-        Some("serial"),
-        (0.0, 0.0),
-        "one server in order of acceptance, or one server per command",
-    ),
-    Def::new(
-        "rotational",
-        Dim::Flag,
-        Some("no"),
-        (0.0, 0.0),
-        "whether the device reports a rotating medium",
-    ),
-    Def::new(
-        "write_cache",
-        Dim::Flag,
-        Some("no"),
-        (0.0, 0.0),
-        "whether the device reports a volatile write cache",
-    ),
-    Def::new(
-        "capacity",
-        Dim::Count("sectors"),
-        None,
-        (1.0, 1e15),
-        "size; absent: 2 TiB",
-    ),
+    Def::new("depth", Dim::Count("commands"), Some("32"), (1.0, 65_536.0),
+        "maximum number of commands accepted at a time"),
+    Def::new("service_us", Dim::Real("us"), Some("100"), (0.0, 1e9), "service time of a command"),
+    Def::new("servers", Dim::Word(&["serial", "parallel"]), Some("serial"), (0.0, 0.0),
+        "one server in order of acceptance, or one server per command"),
+    Def::new("rotational", Dim::Flag, Some("no"), (0.0, 0.0),
+        "whether the device reports a rotating medium"),
+    Def::new("write_cache", Dim::Flag, Some("no"), (0.0, 0.0),
+        "whether the device reports a volatile write cache"),
+    Def::new("capacity", Dim::Count("sectors"), None, (1.0, 1e15), "size; absent: 2 TiB"),
 ];
 
 /// A device of constant latency; see the module.

@@ -8,5 +8,6 @@ mod presets;
 mod properties;
 mod register;
 mod ssd_latency_laws;
+mod ssd_closed;
 mod ssd_laws;
 mod times;

@@ -1,12 +1,13 @@
 //! Properties of a flash drive that must hold for any parameters, and the effects that limit what a
 //! scheduler can do for it.
 
+use super::ssd_closed::ClosedForms;
 use rand::RngCore;
 use seekwell_core::rng::{self, Pcg64Mcg};
 use seekwell_core::{Device, Nanos, Op};
 use seekwell_device::probe::{Client, Run, command};
 use seekwell_device::ssd::wa::write_amplification;
-use seekwell_device::ssd::{ClosedForms, DetailedSsd, SsdParams};
+use seekwell_device::ssd::{DetailedSsd, SsdParams};
 use seekwell_device::{CheapSsd, catalogue, open, read_preset};
 
 type Boxed = Client<Box<dyn Device + Send>>;

@@ -138,7 +138,7 @@ impl Notes {
         let early = path.with_extension("new");
         let entry = Entry {
             schema: 1,
-            boot_id: boot(tree),
+            boot_id: tree.boot_id(),
             pid: std::process::id(),
             about: about.clone(),
         };
@@ -192,7 +192,7 @@ fn read_note(tree: &Tree, path: &Path) -> Option<Dead> {
     let entry: Option<Entry> = serde_json::from_reader(&note._file).ok();
     match entry.filter(|e| e.schema == 1) {
         Some(e) => Some(Dead {
-            booted: e.boot_id != boot(tree),
+            booted: e.boot_id != tree.boot_id(),
             about: e.about,
             pid: e.pid,
             note,
@@ -244,11 +244,6 @@ impl Dead {
     pub fn leave(self) {
         self.note.leave();
     }
-}
-
-fn boot(tree: &Tree) -> String {
-    let id = fs::read_to_string(tree.at("/proc/sys/kernel/random/boot_id"));
-    id.unwrap_or_default().trim().to_owned()
 }
 
 /// Returns whether the name `seekwell-PID-N` contains the ID of a process that has ended.

@@ -9,7 +9,7 @@
 //! comparison, [`conduct`] runs the experiment, and [`results`] stores the results. [`import`] reads
 //! results that were measured elsewhere, and [`analysis`] draws conclusions. [`diff`] compares two
 //! sets of results. [`detail`] collects the details of a cell for a report, and [`scenes`] selects
-//! windows of events for a replay. [`fuzz`] checks the readers of results folders.
+//! windows of events for a replay.
 //!
 //! [`usual`] lists the defaults. [`arena`] compares a scheduler with all its rivals. [`demo`] shows
 //! well-known behaviours of schedulers, and checks each claim with numbers. [`reproduce`] repeats
@@ -27,7 +27,6 @@ pub mod demo;
 pub mod detail;
 pub mod diff;
 pub mod experiment;
-pub mod fuzz;
 pub mod host;
 pub mod import;
 pub mod referee;

@@ -8,6 +8,12 @@ mod diff;
 mod emmc;
 mod exact_differences;
 mod experiment_files;
+#[path = "suite/fuzz_experiment.rs"]
+mod fuzz_experiment;
+#[path = "suite/fuzz_folders.rs"]
+mod fuzz_folders;
+#[path = "suite/fuzz_import.rs"]
+mod fuzz_import;
 mod import_formats;
 mod import_published;
 mod import_robust;

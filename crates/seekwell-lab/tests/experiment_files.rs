@@ -1,7 +1,8 @@
 //! The template, the documentation, the schema and the reader must agree.
 
+use super::fuzz_experiment::fuzz_one;
 use crate::schema_check::Validator;
-use seekwell_lab::experiment::{Experiment, Start, fuzz_one, schema, template};
+use seekwell_lab::experiment::{Experiment, Start, schema, template};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 

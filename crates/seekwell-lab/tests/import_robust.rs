@@ -3,7 +3,8 @@
 use crate::import_formats::{folder, labels, of_text, read};
 use rand::{Rng, RngCore};
 use seekwell_core::rng;
-use seekwell_lab::import::{formats, fuzz_one};
+use super::fuzz_import::fuzz_one;
+use seekwell_lab::import::formats;
 
 // Broken and hostile files.
 

@@ -1,6 +1,6 @@
-//! Compares the statistics with known results. A simple independent program computed these. They
-//! were checked with scipy and statsmodels, with brute force (sign flips, complete bootstrap) and
-//! with the published rows. `null` means undefined. If a case fails, its name is printed.
+//! The statistics on inputs with known answers. A simple independent program made them. They were
+//! cross-checked with scipy and statsmodels, with brute force (sign flips) and with the
+//! published rows. `null` means undefined. A failing case is printed by name.
 
 use seekwell_lab::stats::*;
 use serde_json::{Map, Value, json};
@@ -97,15 +97,6 @@ fn answer(op: &str, i: &Input) -> Value {
             let of = |n: f64| json!(anytime_multiplier(n as usize, 0.05));
             json!({ "multiplier": all.map(of).collect::<Vec<_>>() })
         }
-        "bca" => {
-            let statistic = match at("statistic").as_str() {
-                Some("median") => Statistic::Median,
-                _ => Statistic::Mean,
-            };
-            let b = complete(&list(at("values")), statistic).expect("few values");
-            json!({ "z0": b.z0, "a": b.a, "low": b.interval95.0, "high": b.interval95.1,
-                "replicates": b.replicates, "mean_of_replicates": b.mean_of_replicates })
-        }
         "delta_median" => {
             let (names, values) = named(at("values"));
             let values: Vec<f64> = values.iter().filter_map(|v| v.as_f64()).collect();
@@ -122,17 +113,24 @@ fn answer(op: &str, i: &Input) -> Value {
                 "high": d.high, "geometric_mean": d.geometric_mean })
         }
         "diff_sessions" => {
-            let d = diff_sessions(&Sessions {
-                old_treatment: list(at("old_t")),
-                old_control: list(at("old_c")),
-                new_treatment: list(at("new_t")),
-                new_control: list(at("new_c")),
-                history: list(at("history")),
-                better: better(i),
-                sigma: number(i, "sigma", 0.01),
-                margin: MARGIN,
-            })
-            .expect("blocks");
+            let estimate = |t: &str, c: &str| {
+                let (t, c) = (list(at(t)).into_iter(), list(at(c)));
+                let logs: Vec<f64> = t.zip(c).map(|(t, c)| libm::log(t) - libm::log(c)).collect();
+                let (n, sd) = (logs.len() as f64, seekwell_stats::deviation(&logs));
+                Estimate {
+                    mean: seekwell_stats::mean(&logs),
+                    variance: sd * sd / n,
+                    df: Some(n - 1.0),
+                }
+            };
+            let d = session_change(
+                &estimate("old_t", "old_c"),
+                &estimate("new_t", "new_c"),
+                &list(at("history")),
+                number(i, "sigma", 0.01),
+                better(i),
+                MARGIN,
+            );
             json!({ "basis": if d.by_history { "history" } else { "control" },
                 "change": d.change, "ratio": d.ratio, "se": d.se, "df": d.df,
                 "low95": d.interval95.0, "high95": d.interval95.1, "regression": d.regression })
@@ -159,10 +157,6 @@ fn answer(op: &str, i: &Input) -> Value {
             let m = two_modes(&list(at("values")), MARGIN);
             json!({ "d": m.d, "share": m.share, "gap": m.gap, "limit": m.limit,
                 "flagged": m.flagged })
-        }
-        "friedman" => {
-            let f = friedman(&lists(at("table")), better(i)).expect("a table");
-            json!({ "average_ranks": f.average_ranks, "chi2": f.chi2, "df": f.df, "p": f.p })
         }
         "combine" => {
             let parts: Vec<Part> = at("parts")
@@ -195,14 +189,11 @@ fn answer(op: &str, i: &Input) -> Value {
             );
             of_paired(&paired(&t, &r, better(i), corrected, at("step").as_f64()))
         }
-        "dominated" => json!({ "dominated":
-            dominated(&[part(at("throughput")), part(at("p99"))], MARGIN) }),
-        "quantile" => quantiles(i),
         "plan" => {
             let sd = number(i, "sd", 0.0);
             let alpha = number(i, "alpha", ALPHA);
-            let p = plan(sd, number(i, "effect", 0.0), alpha, 0.8, 6);
-            json!({ "n": p.n, "detectable_at_n": p.detectable, "sd_upper_of_6": sd_upper(sd, 6),
+            let n = number(i, "n", 0.0) as u32;
+            json!({ "detectable_at_n": detectable(sd, n, alpha, 0.8),
                 "plan_width_1pct": blocks_for_width(sd, 0.01, 6, 10_000) })
         }
         "ranks" => {
@@ -213,11 +204,6 @@ fn answer(op: &str, i: &Input) -> Value {
                     "high": high(h.interval95) } })
         }
         "recommend" => recommended(i),
-        "series_interval" => {
-            let s = series_interval(&list(at("values"))).expect("a minute");
-            json!({ "mean": s.mean, "rho": s.rho, "n_eff": s.n_eff, "half_ar": s.half_ar,
-                "half_batch": s.half_batch, "half": s.half })
-        }
         "stop" => stopped(i),
         "switch_weight" => json!({ "weight": switch_weight(number(i, "l_t", 0.0),
             number(i, "l_b", 0.0), number(i, "s_t", 0.0), number(i, "s_b", 0.0)) }),
@@ -245,33 +231,6 @@ fn answer(op: &str, i: &Input) -> Value {
         }
         other => panic!("no function for `{other}`"),
     }
-}
-
-fn quantiles(i: &Input) -> Value {
-    if let Some(text) = i.get("hdr_v2_base64").and_then(Value::as_str) {
-        use base64::Engine as _;
-        let bytes = base64::prelude::BASE64_STANDARD
-            .decode(text)
-            .expect("base64");
-        let mut reader = hdrhistogram::serialization::Deserializer::new();
-        let h: hdrhistogram::Histogram<u64> = reader
-            .deserialize(&mut &bytes[..])
-            .expect("an HdrHistogram");
-        let counts: Vec<(u64, u64)> = h
-            .iter_recorded()
-            .map(|v| (v.value_iterated_to(), v.count_at_value()))
-            .collect();
-        let of = |p: f64| quantile(&counts, p / 100.0).value;
-        let values = list(&i["percentiles"]).into_iter();
-        let values = values.map(|p| (p.to_string(), json!(of(p))));
-        return json!({ "total": h.len(), "values": values.collect::<Map<_, _>>() });
-    }
-    let counts: Vec<(u64, u64)> = lists(&i["counts"])
-        .iter()
-        .map(|c| (c[0] as u64, c[1] as u64))
-        .collect();
-    let q = quantile(&counts, number(i, "q", 0.5));
-    json!({ "value": q.value, "total": q.total, "usable": q.usable })
 }
 
 fn recommended(i: &Input) -> Value {
@@ -390,6 +349,6 @@ fn every_test_vector_is_met() {
             cases += 1;
         }
     }
-    assert_eq!((files.len(), cases), (25, 116), "vectors went missing");
+    assert_eq!((files.len(), cases), (20, 99), "vectors went missing");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

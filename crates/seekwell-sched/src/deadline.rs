@@ -20,7 +20,7 @@
 use crate::contract::{Insert, MergeKind, Scheduler};
 use crate::cx::{Cx, Emit};
 use crate::info::{Layer, SchedulerInfo, Waiting, hash_always};
-use crate::tunable::{INT_MAX, Kind, StoreError, Tunable, legacy_int};
+use crate::tunable::{INT_MAX, StoreError, Tunable, legacy_int};
 use seekwell_core::{Bio, Era, IocId, Links, List, Nodes, RqId, Rule, Sector, Side, Tree};
 
 /// Registry entry of deadline.
@@ -78,55 +78,18 @@ seekwell_core::rules! {
         "After 2.6.18: a sweep that has ended starts again at the oldest request.";
 }
 
+#[rustfmt::skip]
 const TUNABLES: &[Tunable] = &[
-    Tunable {
-        name: "read_expire",
-        kind: Kind::MsJiffies,
-        unit: "ms",
-        default: "500",
-        min: 0,
-        max: INT_MAX,
-        help: "Time from the insertion of a read to its deadline. Shorter: more seeks, lower \
-               worst-case latency.",
-    },
-    Tunable {
-        name: "write_expire",
-        kind: Kind::MsJiffies,
-        unit: "ms",
-        default: "5000",
-        min: 0,
-        max: INT_MAX,
-        help: "Time from the insertion of a write to its deadline.",
-    },
-    Tunable {
-        name: "writes_starved",
-        kind: Kind::Count,
-        unit: "read batches",
-        default: "2",
-        min: i32::MIN as i64,
-        max: INT_MAX,
-        help: "Number of read batches that may start while writes wait. 0: writes go first \
-               whenever both wait; negative: reads always go first.",
-    },
-    Tunable {
-        name: "front_merges",
-        kind: Kind::Bool,
-        unit: "bool",
-        default: "1",
-        min: 0,
-        max: 1,
-        help: "Try to merge a new bio at the front of a queued request that starts where the bio \
-               ends.",
-    },
-    Tunable {
-        name: "fifo_batch",
-        kind: Kind::Count,
-        unit: "requests",
-        default: "16",
-        min: 0,
-        max: INT_MAX,
-        help: "Number of requests per batch. Larger: fewer seeks, longer waits; 0 behaves as 1.",
-    },
+    Tunable::ms("read_expire", "500",
+        "Time from the insertion of a read to its deadline. Shorter: more seeks, lower worst-case latency."),
+    Tunable::ms("write_expire", "5000", "Time from the insertion of a write to its deadline."),
+    Tunable::count("writes_starved", "read batches", "2",
+        "Number of read batches that may start while writes wait. 0: writes go first whenever both \
+         wait; negative: reads always go first.").range(i32::MIN as i64, INT_MAX),
+    Tunable::flag("front_merges", "1",
+        "Try to merge a new bio at the front of a queued request that starts where the bio ends."),
+    Tunable::count("fifo_batch", "requests", "16",
+        "Number of requests per batch. Larger: fewer seeks, longer waits; 0 behaves as 1."),
 ];
 
 /// The differences between the generations, as switches.

@@ -30,7 +30,7 @@
 use crate::contract::{Insert, IocEvent, MergeKind, Scheduler};
 use crate::cx::{Cx, Emit};
 use crate::info::{Layer, SchedulerInfo, Waiting, hash_always};
-use crate::tunable::{Kind, StoreError, Tunable, legacy_int};
+use crate::tunable::{StoreError, Tunable, legacy_int};
 use seekwell_core::{Bio, Class, Era, IoPrio, IocId, Links, List, Nodes, RqId, Sector, Side, Tree};
 
 /// Registry entry of fiops.
@@ -80,51 +80,23 @@ seekwell_core::rules! {
 }
 
 const fn scale(name: &'static str, default: &'static str, help: &'static str) -> Tunable {
-    Tunable {
-        name,
-        kind: Kind::Count,
-        unit: "ratio part",
-        default,
-        min: 1,
-        max: 100,
-        help,
-    }
+    Tunable::count(name, "ratio part", default, help).range(1, 100)
 }
 
 /// The tunables of v2. `preempt` has one more; v1 has none.
+#[rustfmt::skip]
 static TUNABLES: [Tunable; 5] = [
-    scale(
-        "read_scale",
-        "1",
-        "Divides the cost of writes: their cost is multiplied by write_scale / read_scale.",
-    ),
-    scale(
-        "write_scale",
-        "1",
-        "Multiplies the cost of writes. Raise it if a write takes the device longer than a read.",
-    ),
-    scale(
-        "sync_scale",
-        "2",
-        "Divides the cost of async requests: their cost is multiplied by async_scale / sync_scale.",
-    ),
-    scale(
-        "async_scale",
-        "5",
-        "Multiplies the cost of async requests (buffered writes). Higher: fewer of them beside \
-         reads.",
-    ),
-    Tunable {
-        name: "fix_preempt",
-        kind: Kind::Bool,
-        unit: "bool",
-        default: "0",
-        min: 0,
-        max: 1,
-        help: "Not in any kernel. 1: if no process has a sync request at its head, the process \
-               that was charged least goes. 0: as in the original, the process that was charged \
-               most goes.",
-    },
+    scale("read_scale", "1",
+        "Divides the cost of writes: their cost is multiplied by write_scale / read_scale."),
+    scale("write_scale", "1",
+        "Multiplies the cost of writes. Raise it if a write takes the device longer than a read."),
+    scale("sync_scale", "2",
+        "Divides the cost of async requests: their cost is multiplied by async_scale / sync_scale."),
+    scale("async_scale", "5",
+        "Multiplies the cost of async requests (buffered writes). Higher: fewer of them beside reads."),
+    Tunable::flag("fix_preempt", "0",
+        "Not in any kernel. 1: if no process has a sync request at its head, the process that was \
+         charged least goes. 0: as in the original, the process that was charged most goes."),
 ];
 
 /// A published version of fiops.

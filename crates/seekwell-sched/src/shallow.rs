@@ -24,24 +24,6 @@ pub fn words(depth: u32) -> impl Iterator<Item = u32> {
     (0..depth.div_ceil(size)).map(move |i| (depth - i * size).min(size))
 }
 
-/// Returns the number of bits that a shallow depth of `shallow` allows in each word (6.12). Their
-/// sum is the smaller of `shallow` and `depth`.
-pub fn shares(depth: u32, shallow: u32) -> Vec<u32> {
-    let shallow = shallow.min(depth);
-    let mut out: Vec<u32> = words(depth)
-        .map(|bits| (u64::from(bits) * u64::from(shallow) / u64::from(depth.max(1))) as u32)
-        .collect();
-    let mut rest = shallow - out.iter().sum::<u32>();
-    for share in &mut out {
-        if rest == 0 {
-            break;
-        }
-        *share += 1;
-        rest -= 1;
-    }
-    out
-}
-
 /// Returns the number of tags that a limit of `per_word` bits per word allows (6.1).
 pub fn opened_by_word_limit(depth: u32, per_word: u32) -> u32 {
     words(depth).map(|bits| bits.min(per_word)).sum()
@@ -67,23 +49,9 @@ mod tests {
         assert_eq!(words(3).collect::<Vec<_>>(), [3]);
     }
 
-    #[test]
-    fn shallow_depth_is_shared_among_bitmap_words() {
-        assert_eq!(shares(64, 50), [13, 13, 12, 12]);
-        assert_eq!(shares(62, 46), [6, 6, 6, 6, 6, 6, 6, 4]);
-        assert_eq!(shares(64, 48), [12; 4]);
-        assert_eq!(shares(64, 12), [3; 4]);
-    }
-
     proptest! {
-        /// The numbers of bits never exceed their word, and their sum is the limit.
         #[test]
-        fn word_shares_add_up_to_the_shallow_depth(depth in 1u32..2049, shallow in 0u32..2100) {
-            let s = shares(depth, shallow);
-            prop_assert_eq!(s.iter().sum::<u32>(), shallow.min(depth));
-            for (share, bits) in s.iter().zip(words(depth)) {
-                prop_assert!(*share <= bits);
-            }
+        fn a_word_limit_allows_the_depth(depth in 1u32..2049, shallow in 0u32..2100) {
             prop_assert!(opened_by_word_limit(depth, to_word_depth(depth, shallow)) >= shallow.min(depth));
         }
     }

@@ -25,7 +25,7 @@ use crate::contract::{Insert, Scheduler};
 use crate::cx::{Cx, Emit};
 use crate::fifo::{ExpiryCheck, Fifos};
 use crate::info::{Layer, SchedulerInfo, Waiting, hash_always};
-use crate::tunable::{INT_MAX, Kind, StoreError, Tunable, legacy_int};
+use crate::tunable::{INT_MAX, StoreError, Tunable, legacy_int};
 use seekwell_core::{Era, RqId};
 
 /// Registry entry of sio.
@@ -77,70 +77,37 @@ seekwell_core::rules! {
          write goes.";
 }
 
-const fn ms(name: &'static str, default: &'static str, help: &'static str) -> Tunable {
-    Tunable {
-        name,
-        kind: Kind::MsJiffies,
-        unit: "ms",
-        default,
-        min: 0,
-        max: INT_MAX,
-        help,
-    }
-}
-
 const fn batch(default: &'static str) -> Tunable {
-    Tunable {
-        name: "fifo_batch",
-        kind: Kind::Count,
-        unit: "requests",
+    Tunable::count(
+        "fifo_batch",
+        "requests",
         default,
-        min: 0,
-        max: INT_MAX,
-        help: "Deadlines are checked every fifo_batch + 1 dispatches. The first check is at \
-               dispatch fifo_batch + 2.",
-    }
+        "Deadlines are checked every fifo_batch + 1 dispatches. The first check is at \
+         dispatch fifo_batch + 2.",
+    )
 }
 
 /// Makes the table of tunables. `defaults` contains the expiry times of sync reads and sync writes,
 /// fifo_batch and writes_starved.
+#[rustfmt::skip]
 const fn tunables(defaults: [&'static str; 4]) -> [Tunable; 6] {
     [
-        ms(
-            "sync_read_expire",
-            defaults[0],
+        Tunable::ms("sync_read_expire", defaults[0],
             "Age at which the oldest sync read has expired. A deadline check dispatches the first \
-             expired request that it finds; it checks sync reads last.",
-        ),
-        ms(
-            "sync_write_expire",
-            defaults[1],
+             expired request that it finds; it checks sync reads last."),
+        Tunable::ms("sync_write_expire", defaults[1],
             "Age at which the oldest sync write (fsync, direct I/O) has expired. A deadline check \
-             looks at sync writes after the async requests.",
-        ),
-        ms(
-            "async_read_expire",
-            "4000",
+             looks at sync writes after the async requests."),
+        Tunable::ms("async_read_expire", "4000",
             "Age at which the oldest async read has expired. Reads are normally sync, so this has \
-             no effect.",
-        ),
-        ms(
-            "async_write_expire",
-            "16000",
+             no effect."),
+        Tunable::ms("async_write_expire", "16000",
             "Age at which the oldest async write (a buffered write) has expired. A deadline check \
-             looks at async writes first, and dispatches only one of them.",
-        ),
+             looks at async writes first, and dispatches only one of them."),
         batch(defaults[2]),
-        Tunable {
-            name: "writes_starved",
-            kind: Kind::Count,
-            unit: "reads",
-            default: defaults[3],
-            min: 0,
-            max: INT_MAX,
-            help: "After more than this many reads since the last write, a write goes next. Reads \
-                   also count while no write waits. 0: reads and writes alternate.",
-        },
+        Tunable::count("writes_starved", "reads", defaults[3],
+            "After more than this many reads since the last write, a write goes next. Reads also \
+             count while no write waits. 0: reads and writes alternate."),
     ]
 }
 
@@ -150,13 +117,13 @@ static TUNABLES_ZENKERNEL: [Tunable; 6] = tunables(["250", "2000", "1", "2"]);
 static TUNABLES_NORMANDY: [Tunable; 6] = tunables(["1000 jiffies", "5000 jiffies", "8", "2"]);
 static TUNABLES_ONEPLUS: [Tunable; 6] = tunables(["1000 jiffies", "5000 jiffies", "16", "2"]);
 static TUNABLES_V1: [Tunable; 3] = [
-    ms(
+    Tunable::ms(
         "sync_expire",
         "500",
         "Age at which the oldest sync request has expired, so that a deadline check dispatches it \
          first.",
     ),
-    ms(
+    Tunable::ms(
         "async_expire",
         "5000",
         "Age at which the oldest async request has expired. It then goes before an expired sync \

@@ -61,6 +61,51 @@ pub const WBT_LAT_USEC: Tunable = Tunable {
 };
 
 impl Tunable {
+    /// Makes a tunable with all fields. `range` is the smallest and the largest value.
+    pub(crate) const fn new(
+        name: &'static str,
+        kind: Kind,
+        unit: &'static str,
+        default: &'static str,
+        range: (i64, i64),
+        help: &'static str,
+    ) -> Self {
+        Tunable {
+            name,
+            kind,
+            unit,
+            default,
+            min: range.0,
+            max: range.1,
+            help,
+        }
+    }
+    /// Makes a time in milliseconds that is stored in jiffies. The range is 0 to `INT_MAX`.
+    pub(crate) const fn ms(name: &'static str, default: &'static str, help: &'static str) -> Self {
+        Self::new(name, Kind::MsJiffies, "ms", default, (0, INT_MAX), help)
+    }
+    /// Makes a number. The range is 0 to `INT_MAX`.
+    pub(crate) const fn count(
+        name: &'static str,
+        unit: &'static str,
+        default: &'static str,
+        help: &'static str,
+    ) -> Self {
+        Self::new(name, Kind::Count, unit, default, (0, INT_MAX), help)
+    }
+    /// Makes a switch, which is 0 or 1.
+    pub(crate) const fn flag(
+        name: &'static str,
+        default: &'static str,
+        help: &'static str,
+    ) -> Self {
+        Self::new(name, Kind::Bool, "bool", default, (0, 1), help)
+    }
+    /// Replaces the range.
+    pub(crate) const fn range(self, min: i64, max: i64) -> Self {
+        Tunable { min, max, ..self }
+    }
+
     /// Checks that `text` is a valid value. Unlike sysfs, which replaces a value outside the range
     /// by the nearest limit, this check returns an error, so that a typing error is reported.
     pub fn validate(&self, text: &str) -> Result<(), StoreError> {

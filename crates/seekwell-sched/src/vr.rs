@@ -78,70 +78,28 @@ seekwell_core::rules! {
          rev_penalty).";
 }
 
+#[rustfmt::skip]
 const fn tunables(rev_penalty: &'static str, alias_evict: &'static str) -> [Tunable; 6] {
     [
-        Tunable {
-            name: "sync_expire",
-            kind: Kind::MsJiffies,
-            unit: "ms",
-            default: "500",
-            min: 0,
-            max: INT_MAX,
-            help: "Age at which the oldest sync request has expired, so that a deadline check \
-                   dispatches it first. The sweep continues from there. 0: no deadline.",
-        },
-        Tunable {
-            name: "async_expire",
-            kind: Kind::MsJiffies,
-            unit: "ms",
-            default: "5000",
-            min: 0,
-            max: INT_MAX,
-            help: "Age at which the oldest async request (a buffered write) has expired. 0: no \
-                   deadline.",
-        },
-        Tunable {
-            name: "fifo_batch",
-            kind: Kind::Count,
-            unit: "requests",
-            default: "1",
-            min: 0,
-            max: INT_MAX,
-            help: "Deadlines are checked every fifo_batch + 1 dispatches. The first check is at \
-                   dispatch fifo_batch + 2. Larger: fewer seeks, longer waits.",
-        },
-        Tunable {
-            name: "rev_penalty",
-            kind: Kind::Count,
-            unit: "none",
-            default: rev_penalty,
-            min: 0,
-            max: INT_MAX,
-            help: "As shipped (remainder): 1 to 8 continue in one direction to the end, 0 and very \
-                   large values take the nearer request. As documented (quotient): 1 takes the \
-                   nearer request, larger values change direction less often, 0 never.",
-        },
-        Tunable {
-            name: "penalty_mode",
-            kind: Kind::Text,
-            unit: "remainder or quotient",
-            default: "remainder",
-            min: 0,
-            max: 0,
-            help: "Not in any kernel. remainder: the behaviour of the published code; quotient: \
-                   the behaviour that its documentation describes.",
-        },
-        Tunable {
-            name: "alias_evict",
-            kind: Kind::Bool,
-            unit: "bool",
-            default: alias_evict,
-            min: 0,
-            max: 1,
-            help: "Not a tunable of any kernel: the behaviour of copies for kernels before 3.1. 1: \
-                   if a request arrives with the start sector of a queued request, the queued \
-                   request is dispatched at once.",
-        },
+        Tunable::ms("sync_expire", "500",
+            "Age at which the oldest sync request has expired, so that a deadline check dispatches \
+             it first. The sweep continues from there. 0: no deadline."),
+        Tunable::ms("async_expire", "5000",
+            "Age at which the oldest async request (a buffered write) has expired. 0: no deadline."),
+        Tunable::count("fifo_batch", "requests", "1",
+            "Deadlines are checked every fifo_batch + 1 dispatches. The first check is at dispatch \
+             fifo_batch + 2. Larger: fewer seeks, longer waits."),
+        Tunable::count("rev_penalty", "none", rev_penalty,
+            "As shipped (remainder): 1 to 8 continue in one direction to the end, 0 and very large \
+             values take the nearer request. As documented (quotient): 1 takes the nearer request, \
+             larger values change direction less often, 0 never."),
+        Tunable::new("penalty_mode", Kind::Text, "remainder or quotient", "remainder", (0, 0),
+            "Not in any kernel. remainder: the behaviour of the published code; quotient: the \
+             behaviour that its documentation describes."),
+        Tunable::flag("alias_evict", alias_evict,
+            "Not a tunable of any kernel: the behaviour of copies for kernels before 3.1. 1: if a \
+             request arrives with the start sector of a queued request, the queued request is \
+             dispatched at once."),
     ]
 }
 

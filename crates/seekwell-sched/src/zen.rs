@@ -23,7 +23,7 @@ use crate::contract::{Insert, Scheduler};
 use crate::cx::{Cx, Emit};
 use crate::fifo::{ExpiryCheck, Fifos};
 use crate::info::{Layer, SchedulerInfo, Waiting, hash_always};
-use crate::tunable::{INT_MAX, Kind, StoreError, Tunable, legacy_int};
+use crate::tunable::{INT_MAX, StoreError, Tunable, legacy_int};
 use seekwell_core::{Era, RqId};
 
 /// Registry entry of zen.
@@ -69,50 +69,23 @@ seekwell_core::rules! {
         "The oldest sync request goes. An async request goes only if no sync request waits.";
 }
 
+#[rustfmt::skip]
 const fn tunables(defaults: [&'static str; 3]) -> [Tunable; 4] {
     [
-        Tunable {
-            name: "sync_expire",
-            kind: Kind::MsJiffies,
-            unit: "ms",
-            default: defaults[0],
-            min: 0,
-            max: INT_MAX,
-            help: "Age at which the oldest sync request has expired, so that a deadline check may \
-                   dispatch it first. 0: it has expired at once (the original lost the request).",
-        },
-        Tunable {
-            name: "async_expire",
-            kind: Kind::MsJiffies,
-            unit: "ms",
-            default: defaults[1],
-            min: 0,
-            max: INT_MAX,
-            help: "Age at which the oldest async request (a buffered write) has expired. Shorter: \
-                   writeback is dispatched more often between reads. 0: it has expired at once \
-                   (the original lost the request).",
-        },
-        Tunable {
-            name: "fifo_batch",
-            kind: Kind::Count,
-            unit: "requests",
-            default: defaults[2],
-            min: 0,
-            max: INT_MAX,
-            help: "Deadlines are checked every fifo_batch + 1 dispatches. The first check is at \
-                   dispatch fifo_batch + 2.",
-        },
-        Tunable {
-            name: "fix_both_expired",
-            kind: Kind::Bool,
-            unit: "bool",
-            default: "0",
-            min: 0,
-            max: 1,
-            help: "Not in any kernel. 1: if the oldest sync and async requests have both expired \
-                   and the async one is due earlier, the async one goes. 0: as in the original, \
-                   neither then goes first, so that a sync request follows.",
-        },
+        Tunable::ms("sync_expire", defaults[0],
+            "Age at which the oldest sync request has expired, so that a deadline check may \
+             dispatch it first. 0: it has expired at once (the original lost the request)."),
+        Tunable::ms("async_expire", defaults[1],
+            "Age at which the oldest async request (a buffered write) has expired. Shorter: \
+             writeback is dispatched more often between reads. 0: it has expired at once (the \
+             original lost the request)."),
+        Tunable::count("fifo_batch", "requests", defaults[2],
+            "Deadlines are checked every fifo_batch + 1 dispatches. The first check is at dispatch \
+             fifo_batch + 2."),
+        Tunable::flag("fix_both_expired", "0",
+            "Not in any kernel. 1: if the oldest sync and async requests have both expired and the \
+             async one is due earlier, the async one goes. 0: as in the original, neither then \
+             goes first, so that a sync request follows."),
     ]
 }
 

@@ -204,10 +204,6 @@ impl Disk {
     pub fn margin(&self) -> &Margin {
         &self.margin
     }
-    /// Returns the time that is subtracted from each completion.
-    pub fn floor(&self) -> Nanos {
-        self.floor
-    }
     /// Returns `Some` if the start removed the mount of a killed server. The value contains the
     /// names of loop devices that are still attached to the file of that server.
     pub fn took_over(&self) -> Option<&[String]> {

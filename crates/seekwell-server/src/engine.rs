@@ -92,10 +92,6 @@ impl<S: BioSink> Engine<S> {
         }
     }
 
-    /// Returns the number of bios that have arrived and are not completed.
-    pub fn outstanding(&self) -> usize {
-        self.coming.len() + self.inside
-    }
     /// Returns the number of raised timestamps, and the largest correction.
     pub fn raised(&self) -> (u64, Nanos) {
         (self.raised, self.raised_max)
@@ -163,7 +159,7 @@ mod tests {
                 next += 1;
             }
             engine.run_to(now, &mut out);
-            if next == stamps.len() && engine.outstanding() == 0 {
+            if next == stamps.len() && engine.coming.is_empty() && engine.inside == 0 {
                 break;
             }
         }

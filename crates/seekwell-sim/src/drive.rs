@@ -27,8 +27,6 @@ pub trait Source {
     fn take(&mut self) -> Submission;
     /// Handles the completion of a bio.
     fn done(&mut self, token: u64, at: Instant);
-    /// Returns whether the source will submit nothing more. Requests may still be in the queue.
-    fn finished(&self) -> bool;
     /// Returns the progress and the total, in a unit of the source. `None` if they are unknown.
     fn far(&self) -> Option<(u64, u64)> {
         None

@@ -8,7 +8,6 @@
 
 pub mod compare;
 pub mod drive;
-pub mod fuzz;
 pub mod limits;
 mod meter;
 pub mod notation;

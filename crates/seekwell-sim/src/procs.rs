@@ -203,7 +203,4 @@ impl Source for Processes {
         let think = self.list[i].think;
         self.schedule(at + think, i);
     }
-    fn finished(&self) -> bool {
-        self.ready.is_empty()
-    }
 }

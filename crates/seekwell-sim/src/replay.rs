@@ -220,9 +220,6 @@ impl Source for InOrder<'_> {
             self.now = self.now.max(at);
         }
     }
-    fn finished(&self) -> bool {
-        self.over
-    }
     fn far(&self) -> Option<(u64, u64)> {
         self.placer.far(self.reader)
     }
@@ -307,9 +304,6 @@ impl Source for Closed {
         if self.completed.len() > REMEMBER {
             self.completed.pop_first();
         }
-    }
-    fn finished(&self) -> bool {
-        self.over && self.bios.is_empty()
     }
     fn far(&self) -> Option<(u64, u64)> {
         self.placer.far(self.steps.inner())

@@ -5,6 +5,10 @@ mod differential;
 mod effects;
 mod facts;
 mod figures;
+#[path = "suite/fuzz_replay.rs"]
+mod fuzz_replay;
+#[path = "suite/fuzz_words.rs"]
+mod fuzz_words;
 #[path = "suite/legacy.rs"]
 mod legacy;
 mod machine_words;

@@ -1,9 +1,9 @@
 //! Replays with extreme times: a trace that counts from 1970, from the Big Bang or to the largest
 //! time ends like any other.
 
+use super::fuzz_replay::{DEVICES, fuzz_one};
 use rand::RngCore;
 use seekwell_core::rng;
-use seekwell_sim::fuzz::{DEVICES, fuzz_one};
 use seekwell_trace::TIME_MAX_NS;
 use suite::{HEADER, bursts, run};
 

@@ -82,8 +82,6 @@ pub struct Config {
     /// Whether to record also the marks of commits and flushes. One fsync makes several marks, so
     /// memory grows with the length of the run.
     pub commit_marks: bool,
-    /// Whether to record a sample of the state every second.
-    pub series: bool,
     /// Seed of the random choices (placement of directories, fragmentation of an aged file system).
     pub seed: u64,
 }
@@ -113,7 +111,6 @@ impl Config {
             ablations: Ablations::default(),
             marks: true,
             commit_marks: false,
-            series: true,
             seed: 1,
         }
     }

@@ -11,8 +11,6 @@ use seekwell_core::Era;
 pub enum Origin {
     /// From documentation, from source code, or counted on a running kernel.
     Source(&'static str),
-    /// Fitted to measured data. The text names the data and the numbers.
-    FittedOn(&'static str),
     /// An estimate. The text gives the reasoning.
     Estimate(&'static str),
 }
@@ -289,7 +287,7 @@ mod tests {
         ];
         for c in CONSTANTS {
             let origin = match c.origin {
-                Origin::Source(o) | Origin::FittedOn(o) | Origin::Estimate(o) => o,
+                Origin::Source(o) | Origin::Estimate(o) => o,
             };
             assert!(origin.len() > 5, "{}: where does it come from?", c.name);
             let text = format!("{} {origin}", c.name).to_lowercase();

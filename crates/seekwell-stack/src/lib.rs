@@ -43,7 +43,7 @@ pub use constants::{CONSTANTS, Constant, Constants, Origin};
 pub use machine::{
     AioId, Call, FIRST_USER_TASK, Fd, MapId, Outcome, Ret, TaskConfig, kernel_thread_name,
 };
-pub use stats::{Count, Mark, Sample, Stats};
+pub use stats::{Count, Mark, Stats};
 
 #[cfg(test)]
 mod tests;

@@ -88,25 +88,6 @@ impl Stats {
     }
 }
 
-/// The state of the modelled machine at one instant, recorded about once per second.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sample {
-    /// Time of the sample.
-    pub at: seekwell_core::Instant,
-    /// Pages in memory.
-    pub cached_pages: u64,
-    /// Dirty pages that are not under writeback.
-    pub dirty_pages: u64,
-    /// Pages under writeback.
-    pub writeback_pages: u64,
-    /// Bios in the block layer.
-    pub in_flight: u32,
-    /// Tasks that are being throttled because of dirty memory.
-    pub throttled: u32,
-    /// Busy cores.
-    pub busy_cores: u32,
-}
-
 /// An event that is marked on the time axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {

@@ -6,7 +6,7 @@
 //! the normal distribution is more accurate. For p below 1e-50, the inverse of the incomplete beta
 //! function in `statrs` may not terminate. So p is kept between 1e-12 and 1 - 1e-12.
 
-use statrs::distribution::{ChiSquared, ContinuousCDF, FisherSnedecor, Normal, StudentsT};
+use statrs::distribution::{ContinuousCDF, FisherSnedecor, Normal, StudentsT};
 
 /// From this number of degrees of freedom on, the normal distribution replaces Student's t.
 const NORMAL_FROM: f64 = 20_000.0;
@@ -59,31 +59,4 @@ pub fn f_tail(f: f64, df1: f64, df2: f64) -> f64 {
         return 0.0;
     }
     FisherSnedecor::new(df1, df2).map_or(f64::NAN, |d| d.sf(f))
-}
-
-/// Returns P(X > x) for a chi-square distribution.
-pub fn chi2_tail(x: f64, df: f64) -> f64 {
-    ChiSquared::new(df).map_or(f64::NAN, |d| d.sf(x))
-}
-
-/// Returns the quantile `p` of a chi-square distribution. It is found by bisection of the
-/// distribution function and is accurate to the last bits. Each plan calls this function once, so
-/// speed does not matter.
-pub fn chi2_quantile(p: f64, df: f64) -> f64 {
-    let Ok(d) = ChiSquared::new(df) else {
-        return f64::NAN;
-    };
-    let (mut low, mut high) = (0.0_f64, df.max(1.0));
-    while d.cdf(high) < p {
-        high *= 2.0;
-    }
-    for _ in 0..200 {
-        let mid = (low + high) / 2.0;
-        if d.cdf(mid) < p {
-            low = mid
-        } else {
-            high = mid
-        }
-    }
-    (low + high) / 2.0
 }

@@ -10,9 +10,7 @@
 
 mod dist;
 
-pub use dist::{
-    chi2_quantile, chi2_tail, f_tail, normal_cdf, normal_quantile, t_lower, t_quantile, t_tail2,
-};
+pub use dist::{f_tail, normal_cdf, normal_quantile, t_lower, t_quantile, t_tail2};
 
 use statrs::distribution::{Binomial, DiscreteCDF};
 

@@ -12,7 +12,6 @@ pub mod blk;
 pub mod create;
 pub mod error;
 pub mod formats;
-pub mod fuzz;
 pub mod info;
 pub mod input;
 pub mod intake;

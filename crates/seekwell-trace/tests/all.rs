@@ -6,6 +6,8 @@ mod common;
 mod dialects;
 mod event_files;
 mod events;
+#[path = "suite/fuzz.rs"]
+mod fuzz;
 mod fuzz_short;
 mod parquet;
 mod replay;

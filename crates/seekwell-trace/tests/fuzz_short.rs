@@ -2,10 +2,10 @@
 //!
 //! A failure prints the round, which fails again when repeated. The long run is in `fuzz/`.
 
+use super::fuzz::fuzz_one;
 use crate::common::{gzip, written, zstd};
 use rand::{Rng, RngCore};
 use seekwell_core::{Flags, Op, Sector, Sectors, TaskId, rng};
-use seekwell_trace::fuzz::fuzz_one;
 use seekwell_trace::{Format, Record, formats};
 
 fn seed_records() -> Vec<Record> {

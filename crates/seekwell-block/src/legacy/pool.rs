@@ -145,10 +145,6 @@ impl Pools {
     pub fn sleep(&mut self, p: usize, w: Waiting) {
         self.pool[p].waiting.push_back(w);
     }
-    /// Returns a woken bio to the front of the pool, because it got no request again.
-    pub fn sleep_again(&mut self, p: usize, w: Waiting) {
-        self.pool[p].waiting.push_front(w);
-    }
     /// Frees a request of pool `p`. Returns true if a sleeping bio may be woken.
     pub fn give(&mut self, p: usize, n: u32) -> bool {
         let pool = &mut self.pool[p];

@@ -346,13 +346,6 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             self.give_driver_tag(rq);
         }
     }
-    /// Returns a request that is in flight and that `pick` accepts. Used by drivers that return a
-    /// request.
-    pub fn find_in_flight(&self, pick: impl Fn(&seekwell_core::Request) -> bool) -> Option<RqId> {
-        let mut all = self.cx.rqs.iter();
-        all.find(|(_, r)| r.state == State::InFlight && pick(r))
-            .map(|(i, _)| i)
-    }
 }
 
 #[cfg(test)]

@@ -345,10 +345,6 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     pub fn parked(&self, hctx: u16) -> usize {
         self.hctx[hctx as usize].dispatch.len()
     }
-    /// Returns the `dispatch_busy` of a hardware context.
-    pub fn dispatch_busy(&self, hctx: u16) -> u32 {
-        self.hctx[hctx as usize].busy
-    }
 
     /// Writes a tunable while the queue is in use.
     pub fn store(&mut self, now: Instant, name: &str, text: &str) -> Result<(), StoreError> {

@@ -15,7 +15,7 @@ use seekwell_host::left::{About, Notes};
 use seekwell_host::stop::Signals;
 use seekwell_host::switch::Switched;
 use seekwell_host::switch::command::Held;
-use seekwell_host::switch::journal::{Found, Records};
+use seekwell_host::switch::journal::Records;
 use seekwell_host::switch::names;
 use seekwell_lab::analysis::Analysis;
 use seekwell_lab::conduct::{Job, NoRun, Runner, Trial};
@@ -389,26 +389,8 @@ fn run(a: &Compare, design: &HostDesign, named: Option<&Path>, quiet: bool) -> R
     // Restores the schedulers after the runs, because later steps do not need the disk.
     let put_back = || {
         let held = bench.take_switched();
-        for found in held.into_iter().flat_map(Switched::restore) {
-            match found {
-                Ok(Found::Restored {
-                    device, scheduler, ..
-                }) => note(
-                    quiet,
-                    &format!(
-                        "{device}: {} and all settings are restored",
-                        in_prose(&scheduler)
-                    ),
-                ),
-                Ok(Found::Moot { device, why }) => {
-                    note(
-                        false,
-                        &format!("{device}: settings are not restored: {why}"),
-                    );
-                }
-                Err(e) => left.borrow_mut().push(e.to_string()),
-            }
-        }
+        let found = held.into_iter().flat_map(Switched::restore);
+        left.borrow_mut().extend(show::put_back(found, quiet));
     };
     let shared = noted.as_ref().map(|note| Noted {
         about: &about,

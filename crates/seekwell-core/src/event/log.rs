@@ -203,10 +203,6 @@ impl EventLog {
     pub fn listening(&self) -> bool {
         self.on
     }
-    /// Returns the stream that receives all events, if there is one.
-    pub fn tap(&self) -> Option<&Tap> {
-        self.tap.as_ref()
-    }
     /// Returns the number of this member in that stream.
     pub fn member(&self) -> MemberId {
         self.tap.as_ref().map_or(MemberId(0), Tap::id)

@@ -322,13 +322,6 @@ impl About {
             ..About::default()
         }
     }
-    /// Returns the subject for a task.
-    pub fn task(task: TaskId) -> Self {
-        About {
-            task: Some(task),
-            ..About::default()
-        }
-    }
     /// Returns the subject for the scheduler's own queue and its task.
     pub fn queue(queue: u32, task: Option<TaskId>) -> Self {
         About {

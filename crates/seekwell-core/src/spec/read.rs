@@ -8,89 +8,30 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 /// Names of the fields of each part, by the path of the part. A test compares them with the types.
+#[rustfmt::skip]
 const FIELDS: &[(&str, &[&str])] = &[
-    (
-        "",
-        &[
-            "version",
-            "substrate",
-            "device",
-            "scheduler",
-            "queue",
-            "machine",
-            "workload",
-            "beside",
-            "seed",
-            "repeat",
-            "limit_s",
-            "label",
-        ],
-    ),
+    ("",
+        &["version", "substrate", "device", "scheduler", "queue", "machine", "workload", "beside",
+            "seed", "repeat", "limit_s", "label"]),
     ("beside", &["again", "workload"]),
     ("device", &["spec", "files"]),
     ("scheduler", &["name", "version", "tunables"]),
-    (
-        "queue",
-        &[
-            "hz",
-            "nr_requests",
-            "depth",
-            "max_sectors_kb",
-            "max_segments",
-            "nomerges",
-        ],
-    ),
-    (
-        "machine",
-        &[
-            "kernel",
-            "cores",
-            "memory_bytes",
-            "cache_bytes",
-            "fs",
-            "barriers",
-            "aged_run_blocks",
-            "placement",
-            "phase",
-            "read_ahead_kb",
-            "cpu_permille",
-            "data",
-            "commit_s",
-            "dirty_ratio",
-            "dirty_background_ratio",
-            "dirty_bytes",
-            "dirty_background_bytes",
-            "dirty_expire_centisecs",
-            "dirty_writeback_centisecs",
-            "cgroups",
-            "without",
-        ],
-    ),
+    ("queue", &["hz", "nr_requests", "depth", "max_sectors_kb", "max_segments", "nomerges"]),
+    ("machine",
+        &["kernel", "cores", "memory_bytes", "cache_bytes", "fs", "barriers", "aged_run_blocks",
+            "placement", "phase", "read_ahead_kb", "cpu_permille", "data", "commit_s",
+            "dirty_ratio", "dirty_background_ratio", "dirty_bytes", "dirty_background_bytes",
+            "dirty_expire_centisecs", "dirty_writeback_centisecs", "cgroups", "without"]),
 ];
 
 /// Names of the fields of a workload, by its kind.
+#[rustfmt::skip]
 const WORKLOADS: &[(&str, &[&str])] = &[
     ("script", &["kind", "name", "params"]),
     ("fio", &["kind", "file", "text", "includes", "variables"]),
-    (
-        "trace",
-        &[
-            "kind",
-            "file",
-            "sha256",
-            "format",
-            "mode",
-            "fit",
-            "limit",
-            "stream",
-            "volume",
-            "from_ns",
-            "until_ns",
-            "pids",
-            "response_unit",
-            "allow_truncated",
-        ],
-    ),
+    ("trace",
+        &["kind", "file", "sha256", "format", "mode", "fit", "limit", "stream", "volume", "from_ns",
+            "until_ns", "pids", "response_unit", "allow_truncated"]),
 ];
 
 /// Removes unknown fields and reports them.

@@ -7,11 +7,8 @@ use super::seek::SeekCurve;
 use crate::error::ParamError;
 use libm::{ceil, pow};
 
-/// Exponent of throughput as a function of queue depth: each doubling of the depth multiplies
-/// throughput by 2^[`QUEUE_GAMMA`]. The value was fitted to the full model of a 7200 rpm drive,
-/// with a guard time of 0.5 ms and 2 % misses.
-pub const QUEUE_GAMMA: f64 = 0.2;
-/// The same exponent for destaging, as a function of the number of extents (up to 256).
+/// Exponent of destaging throughput as a function of the number of extents (up to 256): each
+/// doubling multiplies throughput by 2^[`DESTAGE_GAMMA`].
 pub const DESTAGE_GAMMA: f64 = 0.175;
 
 /// Closed formulas with the parameters of one drive. Times are in ms.
@@ -78,11 +75,6 @@ impl ClosedForms {
             + f64::from(n) * t / self.mean_track()
             + 512.0 / self.p.bus_mb / 1e3
             + self.p.status_ms
-    }
-    /// Returns the throughput at depth `q` divided by the throughput at depth 1, if the drive
-    /// selects the command with the shortest positioning time.
-    pub fn queue_gain(&self, q: u32) -> f64 {
-        pow(f64::from(q.min(self.p.window).max(1)), QUEUE_GAMMA)
     }
     /// Returns the time to destage `n` scattered extents of 4 KiB, in ms.
     pub fn flush_ms(&self, n: u32) -> f64 {

@@ -12,7 +12,6 @@
 //! errors.
 
 mod cheap;
-mod closed;
 mod detailed;
 mod host;
 mod map_cache;
@@ -23,7 +22,6 @@ mod tree;
 pub mod wa;
 
 pub use cheap::CheapSsd;
-pub use closed::ClosedForms;
 pub use detailed::{Counts, DetailedSsd, Wear};
 pub use params::{DEFS, SsdParams, State, Victim};
 

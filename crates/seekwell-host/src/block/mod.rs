@@ -55,6 +55,11 @@ impl Tree {
         let path = path.as_ref();
         self.root.join(path.strip_prefix("/").unwrap_or(path))
     }
+    /// Returns the identifier of the machine's current boot; empty if it cannot be read.
+    pub(crate) fn boot_id(&self) -> String {
+        let id = std::fs::read_to_string(self.at("/proc/sys/kernel/random/boot_id"));
+        id.unwrap_or_default().trim().to_owned()
+    }
     /// Returns the absolute path on the machine, with symbolic links resolved.
     pub fn real(&self, path: &Path) -> std::io::Result<PathBuf> {
         let path = match self.is_live() {

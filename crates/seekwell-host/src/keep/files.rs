@@ -188,11 +188,6 @@ fn find(
     Ok(None)
 }
 
-fn boot(tree: &Tree) -> String {
-    let id = fs::read_to_string(tree.at("/proc/sys/kernel/random/boot_id"));
-    id.unwrap_or_default().trim().to_owned()
-}
-
 /// Returns the missing parent directories of a path, as paths of the tree. The outermost directory
 /// comes first.
 fn missing(tree: &Tree, path: &Path) -> Vec<PathBuf> {
@@ -341,7 +336,7 @@ pub fn write(
         device: d.name.clone(),
         identity: d.identity.clone(),
         diskseq: d.diskseq,
-        boot_id: boot(tree),
+        boot_id: tree.boot_id(),
         scheduler: scheduler.to_owned(),
         before: before.cloned(),
         files: Vec::new(),
@@ -462,7 +457,7 @@ pub fn undo(tree: &Tree, device: &str, now: Option<&Device>) -> Result<Undone, F
         undone.files.push(f.path.clone());
     }
     let same = now.is_some_and(|d| d.diskseq == note.diskseq && d.identity == note.identity);
-    if same && note.boot_id == boot(tree) {
+    if same && note.boot_id == tree.boot_id() {
         undone.before.clone_from(&note.before);
     }
     fs::remove_file(&path).map_err(failed(&path))?;

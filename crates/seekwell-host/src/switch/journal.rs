@@ -195,7 +195,7 @@ impl Records {
         let before = Queue::new(tree.queue(&d.name)).read()?;
         let entry = Entry {
             schema: 1,
-            boot_id: boot(tree),
+            boot_id: tree.boot_id(),
             device: d.name.clone(),
             diskseq: d.diskseq,
             serial: d.serial.clone(),
@@ -346,11 +346,6 @@ impl Records {
     }
 }
 
-fn boot(tree: &Tree) -> String {
-    let id = fs::read_to_string(tree.at("/proc/sys/kernel/random/boot_id"));
-    id.unwrap_or_default().trim().to_owned()
-}
-
 impl Record {
     /// Returns the settings before the change.
     pub fn before(&self) -> &Settings {
@@ -376,7 +371,7 @@ impl Record {
 
     /// Returns the reason why the attached device is not the recorded device, or `None` if it is.
     fn other(&self, tree: &Tree) -> Option<String> {
-        if self.entry.boot_id != boot(tree) {
+        if self.entry.boot_id != tree.boot_id() {
             return Some(
                 "the machine was booted since then, and settings do not survive a boot".to_owned(),
             );

@@ -33,113 +33,48 @@ const UNTIL_5: &str = "kernels had it until 4.20";
 const OUTSIDE: &str = "it was never in the mainline kernel";
 const SINGLE: &str = "kernels have it only for blk-mq queues, and this is a single queue";
 
+#[rustfmt::skip]
 const RETIRED: &[Retired] = &[
-    retired(
-        "noop",
-        UNTIL_5,
-        &["none"],
+    retired("noop", UNTIL_5, &["none"],
         "noop had one queue in order of arrival and merged neighbouring requests in it; with none \
-         the device gets the requests directly, in order of arrival",
-    ),
-    retired(
-        "deadline",
-        UNTIL_5,
-        &["mq-deadline"],
-        "mq-deadline is the same method for blk-mq queues; since 5.14 it also uses I/O classes",
-    ),
-    retired(
-        "cfq",
-        UNTIL_5,
-        &["bfq", "mq-deadline"],
+         the device gets the requests directly, in order of arrival"),
+    retired("deadline", UNTIL_5, &["mq-deadline"],
+        "mq-deadline is the same method for blk-mq queues; since 5.14 it also uses I/O classes"),
+    retired("cfq", UNTIL_5, &["bfq", "mq-deadline"],
         "cfq gave each task slices of time; bfq, its successor, gives each task budgets of sectors \
-         and prefers tasks that seem interactive; mq-deadline does not distinguish tasks",
-    ),
-    retired(
-        "anticipatory",
-        "kernels had it until 2.6.32",
-        &["bfq", "mq-deadline"],
+         and prefers tasks that seem interactive; mq-deadline does not distinguish tasks"),
+    retired("anticipatory", "kernels had it until 2.6.32", &["bfq", "mq-deadline"],
         "anticipatory waited after a read for the next read of the same task; bfq also waits \
-         (slice_idle), but only for tasks that are likely to benefit; mq-deadline never waits",
-    ),
-    retired(
-        "row",
-        OUTSIDE,
-        &["mq-deadline"],
+         (slice_idle), but only for tasks that are likely to benefit; mq-deadline never waits"),
+    retired("row", OUTSIDE, &["mq-deadline"],
         "row, made for phones, served reads before writes, from one queue per class; mq-deadline \
-         also prefers reads, but serves writes after writes_starved batches of reads",
-    ),
-    retired(
-        "sio",
-        OUTSIDE,
-        &["mq-deadline"],
+         also prefers reads, but serves writes after writes_starved batches of reads"),
+    retired("sio", OUTSIDE, &["mq-deadline"],
         "sio used the order of arrival and expiry times; mq-deadline has expiry times too, but \
-         also sorts by sector",
-    ),
-    retired(
-        "zen",
-        OUTSIDE,
-        &["mq-deadline"],
+         also sorts by sector"),
+    retired("zen", OUTSIDE, &["mq-deadline"],
         "zen used the order of arrival and expiry times by class; mq-deadline has expiry times \
-         too, but also sorts by sector",
-    ),
-    retired(
-        "vr",
-        OUTSIDE,
-        &["mq-deadline"],
+         too, but also sorts by sector"),
+    retired("vr", OUTSIDE, &["mq-deadline"],
         "vr took the nearest request, with a penalty for requests behind the head; mq-deadline \
-         moves in one direction and then starts again at the lowest sector",
-    ),
-    retired(
-        "fiops",
-        OUTSIDE,
-        &["bfq", "kyber"],
+         moves in one direction and then starts again at the lowest sector"),
+    retired("fiops", OUTSIDE, &["bfq", "kyber"],
         "fiops gave each task the same number of requests on flash; bfq gives each task the same \
-         number of sectors; kyber distinguishes reads and writes, but not tasks",
-    ),
-    retired(
-        "adios",
-        OUTSIDE,
-        &["kyber", "mq-deadline"],
+         number of sectors; kyber distinguishes reads and writes, but not tasks"),
+    retired("adios", OUTSIDE, &["kyber", "mq-deadline"],
         "adios measures latencies and derives deadlines from them; kyber limits latency by \
-         limiting the queue depth; mq-deadline limits latency by fixed expiry times",
-    ),
-    retired(
-        "bfq-sq",
-        OUTSIDE,
-        &["bfq"],
-        "bfq is the same for blk-mq queues",
-    ),
-    retired(
-        "bfq-mq",
-        OUTSIDE,
-        &["bfq"],
-        "bfq is its successor in the mainline kernel",
-    ),
-    retired(
-        "mq-deadline",
-        SINGLE,
-        &["deadline"],
-        "deadline is the same method for one queue, without I/O classes",
-    ),
-    retired(
-        "none",
-        SINGLE,
-        &["noop"],
-        "noop uses the order of arrival and merges neighbouring requests",
-    ),
-    retired(
-        "bfq",
-        "kernels have it since 4.12, for blk-mq queues",
-        &["cfq", "mq-deadline"],
+         limiting the queue depth; mq-deadline limits latency by fixed expiry times"),
+    retired("bfq-sq", OUTSIDE, &["bfq"], "bfq is the same for blk-mq queues"),
+    retired("bfq-mq", OUTSIDE, &["bfq"], "bfq is its successor in the mainline kernel"),
+    retired("mq-deadline", SINGLE, &["deadline"],
+        "deadline is the same method for one queue, without I/O classes"),
+    retired("none", SINGLE, &["noop"],
+        "noop uses the order of arrival and merges neighbouring requests"),
+    retired("bfq", "kernels have it since 4.12, for blk-mq queues", &["cfq", "mq-deadline"],
         "cfq gives each task a share of time, bfq a share of sectors; deadline and mq-deadline do \
-         not distinguish tasks",
-    ),
-    retired(
-        "kyber",
-        "kernels have it since 4.12, for blk-mq queues",
-        &["mq-deadline", "deadline"],
-        "mq-deadline and deadline limit latency by expiry times; kyber limits the queue depth",
-    ),
+         not distinguish tasks"),
+    retired("kyber", "kernels have it since 4.12, for blk-mq queues", &["mq-deadline", "deadline"],
+        "mq-deadline and deadline limit latency by expiry times; kyber limits the queue depth"),
 ];
 
 /// Other common names of schedulers.
@@ -150,11 +85,6 @@ const ALIASES: &[(&str, &str)] = &[
     ("budget", "bfq"),
     ("noqueue", "none"),
 ];
-
-/// Returns whether a scheduler of this name exists in any kernel version.
-pub fn known(name: &str) -> bool {
-    RETIRED.iter().any(|r| r.name == name)
-}
 
 /// Returns the loadable module of a scheduler, by its name for modprobe.
 pub fn module(tree: &Tree, name: &str) -> Option<String> {

@@ -179,10 +179,6 @@ impl Comparison {
         let middle = (low + high) / 2.0;
         Some(both((middle - half, middle + half)))
     }
-    /// Returns whether `one` is shown to be better, after the correction for the whole experiment.
-    pub fn wins(&self, better: Better) -> bool {
-        self.verdict.claims() && self.mean.is_some_and(|m| m * better.sign() > 0.0)
-    }
     /// Returns whether only one of the two treatments reached its limit. That treatment is then
     /// worse by at least the ratio.
     pub fn at_least(&self) -> bool {

@@ -16,7 +16,7 @@ pub(crate) use throttled::usec as throttled_usec;
 
 use crate::stats::Until;
 use seekwell_core::result::{Metric, Record, Starved};
-use seekwell_core::spec::{RunSpec, Substrate};
+use seekwell_core::spec::RunSpec;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -425,9 +425,4 @@ pub struct Ended<'a> {
     pub spec: &'a RunSpec,
     /// The complete record of the run; `None` if it failed.
     pub record: Option<&'a Record>,
-}
-
-/// Returns the name of a substrate as used in results.
-pub fn substrate(of: Substrate) -> String {
-    of.name().to_owned()
 }

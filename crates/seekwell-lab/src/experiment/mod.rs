@@ -10,7 +10,6 @@
 mod design;
 mod expand;
 mod fault;
-mod fuzz;
 mod labels;
 mod primary;
 mod read;
@@ -22,7 +21,6 @@ mod write;
 pub use design::{Design, Level, Pick, Work};
 pub use expand::{CELLS_MAX, PLANS_MAX, REPEATS_MAX, TREATMENTS_MAX};
 pub use fault::{Fault, Faults, Place};
-pub use fuzz::fuzz_one;
 pub use primary::{Bios, Deciding, Primary, Statistic};
 pub use read::TEXT_MAX;
 pub use reference::kernels_choice;

@@ -24,50 +24,19 @@ pub fn schema() -> Value {
         let one = json!({ "$ref": format!("#/definitions/{name}") });
         json!({ "anyOf": [one, { "type": "array", "minItems": 1, "items": one }] })
     };
+    #[rustfmt::skip]
     let factors = [
-        (
-            "device",
-            "device",
-            "The devices; `seekwell devices` lists all.",
-        ),
-        (
-            "devices",
-            "device",
-            "The devices; `seekwell devices` lists all.",
-        ),
-        (
-            "scheduler",
-            "scheduler",
-            "The schedulers; `seekwell schedulers` lists all.",
-        ),
-        (
-            "schedulers",
-            "scheduler",
-            "The schedulers; `seekwell schedulers` lists all.",
-        ),
-        (
-            "workload",
-            "workload",
-            "The workloads; `seekwell workloads` lists all.",
-        ),
-        (
-            "workloads",
-            "workload",
-            "The workloads; `seekwell workloads` lists all.",
-        ),
+        ("device", "device", "The devices; `seekwell devices` lists all."),
+        ("devices", "device", "The devices; `seekwell devices` lists all."),
+        ("scheduler", "scheduler", "The schedulers; `seekwell schedulers` lists all."),
+        ("schedulers", "scheduler", "The schedulers; `seekwell schedulers` lists all."),
+        ("workload", "workload", "The workloads; `seekwell workloads` lists all."),
+        ("workloads", "workload", "The workloads; `seekwell workloads` lists all."),
         ("machine", "machine", "The machine above the queue."),
         ("machines", "machine", "The machine above the queue."),
         ("queue", "queue", "Settings of /sys/block/DEV/queue."),
-        (
-            "only",
-            "pick",
-            "Only runs that match one of these are made; * matches any characters.",
-        ),
-        (
-            "exclude",
-            "pick",
-            "Runs that match one of these are left out; * matches any characters.",
-        ),
+        ("only", "pick", "Only runs that match one of these are made; * matches any characters."),
+        ("exclude", "pick", "Runs that match one of these are left out; * matches any characters."),
     ];
     let factors: Map<String, Value> = factors
         .iter()

@@ -208,14 +208,6 @@ impl Bench {
             over: Mutex::new(None),
         }
     }
-    /// Returns the directory and devices of the runs.
-    pub fn on(&self) -> &DeviceOf {
-        &self.on
-    }
-    /// Returns whether the runner sets schedulers.
-    pub fn sets(&self) -> bool {
-        locked(&self.switched).is_some()
-    }
     /// Returns the device settings that must be restored. Afterwards the runner sets nothing.
     pub fn take_switched(&self) -> Option<Switched> {
         locked(&self.switched).take()

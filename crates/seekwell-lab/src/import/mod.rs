@@ -17,7 +17,6 @@
 mod assemble;
 mod error;
 mod fio;
-mod fuzz;
 mod harvest;
 mod hyperfine;
 mod input;
@@ -34,7 +33,6 @@ mod pts_xml;
 mod sysbench;
 
 pub use error::{ImportError, Place};
-pub use fuzz::fuzz_one;
 pub use input::Input;
 pub use names::NameFrom;
 

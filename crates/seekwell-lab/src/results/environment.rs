@@ -76,11 +76,6 @@ impl Environment {
         self.hosts.extend(fresh.cloned());
         fresh.is_some()
     }
-    /// Returns the start of the first session as `YYYY-MM-DD hh:mm` in UTC.
-    pub fn begun(&self) -> Option<String> {
-        let first = self.sessions.first()?;
-        Some(date(first.began_unix_s))
-    }
     /// Returns the end of the last session, or its start if it has no end, as `YYYY-MM-DD hh:mm` in
     /// UTC.
     pub fn last(&self) -> Option<String> {

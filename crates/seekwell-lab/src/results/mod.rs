@@ -20,7 +20,7 @@ mod tables;
 pub use crate::data::{
     About, Busy, Cell, CellEnd, Ended, Interned, Method, MetricInfo, Moving, Order, Outcome, Pace,
     PaceOf, Paced, Results, Run, RunKey, SECONDS_MIN, StopRule, Summary, Throttled, Treatment,
-    Value, WarmUp, settle, substrate,
+    Value, WarmUp, settle,
 };
 pub use entry::{Layer, OperationRow, QUANTILES, Series, SeriesRow};
 pub use environment::{Environment, Session};

@@ -1,7 +1,7 @@
 //! Combines several workloads on one device: scores, undefeated treatments, recommendation.
 
 use super::welch::satterthwaite;
-use super::{Better, holm, holm_steps, midranks, t_quantile, t_tail2};
+use super::{holm, holm_steps, t_quantile, t_tail2};
 
 /// The contribution of one cell to a score: an independent estimate of a log ratio.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -67,34 +67,6 @@ pub fn combine(parts: &[Part], weights: &[f64]) -> Option<Combined> {
             None => f64::from(mean == 0.0),
         }),
     })
-}
-
-/// Returns whether one treatment dominates another. `against` compares the two in throughput and in
-/// p99; positive means that the first treatment is better. The first treatment must not be worse by
-/// more than the margin in either (one-sided 95 %). It must also be better in at least one of the
-/// two (5 %, Holm's correction for two tests).
-pub fn dominated(against: &[Part; 2], margin: f64) -> bool {
-    let mu = libm::log1p(margin);
-    let mut p = Vec::with_capacity(2);
-    for part in against {
-        let (Some(se), Some(df)) = (part.se, part.df) else {
-            return false;
-        };
-        if part.mean - t_quantile(0.95, df) * se <= -mu {
-            return false;
-        }
-        let two = if se > 0.0 {
-            t_tail2(part.mean / se, df)
-        } else {
-            f64::from(part.mean == 0.0)
-        };
-        p.push(Some(if part.mean > 0.0 {
-            two / 2.0
-        } else {
-            1.0 - two / 2.0
-        }));
-    }
-    holm(&p).iter().flatten().any(|p| *p <= 0.05)
 }
 
 /// The score of one treatment against another.
@@ -240,62 +212,4 @@ pub fn switch_weight(in_t: f64, in_b: f64, others_t: f64, others_b: f64) -> Opti
     let others = others_t - others_b;
     let weight = others / (others - (in_t - in_b));
     (weight > 0.0 && weight < 1.0).then_some(weight)
-}
-
-/// Result of Friedman's test, which is only descriptive here.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Friedman {
-    /// Average rank of each column; 1 is the best.
-    pub average_ranks: Vec<f64>,
-    /// Test statistic, corrected for ties.
-    pub chi2: f64,
-    /// Number of columns minus one.
-    pub df: f64,
-    /// p value.
-    pub p: f64,
-}
-
-/// Computes Friedman's test. Rows are workloads and columns are treatments. Returns `None` unless
-/// all rows have the same number of columns, at least two.
-///
-/// If all values of each row are equal, every rank is (columns + 1) / 2. The statistic is then
-/// defined as 0 and the p value as 1. The tie correction is 0 in this case, and `friedmanchisquare`
-/// of scipy divides by it and returns nan.
-pub fn friedman(table: &[Vec<f64>], better: Better) -> Option<Friedman> {
-    let k = table.first()?.len();
-    if k < 2 || table.iter().any(|row| row.len() != k) {
-        return None;
-    }
-    let n = table.len() as f64;
-    let mut sums = vec![0.0; k];
-    let mut ties = 0.0;
-    for row in table {
-        let turned: Vec<f64> = row.iter().map(|v| -better.sign() * v).collect();
-        for (sum, rank) in sums.iter_mut().zip(midranks(&turned)) {
-            *sum += rank;
-        }
-        let mut sorted = turned;
-        sorted.sort_by(f64::total_cmp);
-        for group in sorted.chunk_by(|a, b| a == b) {
-            let t = group.len() as f64;
-            ties += t * t * t - t;
-        }
-    }
-    let columns = k as f64;
-    let squares: f64 = sums.iter().map(|s| s * s).sum();
-    let plain = 12.0 / (n * columns * (columns + 1.0)) * squares - 3.0 * n * (columns + 1.0);
-    let correction = 1.0 - ties / (n * (columns * columns * columns - columns));
-    let df = columns - 1.0;
-    let (chi2, p) = if correction > 0.0 {
-        let chi2 = plain / correction;
-        (chi2, super::chi2_tail(chi2, df))
-    } else {
-        (0.0, 1.0)
-    };
-    Some(Friedman {
-        average_ranks: sums.iter().map(|s| s / n).collect(),
-        chi2,
-        df,
-        p,
-    })
 }

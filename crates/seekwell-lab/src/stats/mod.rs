@@ -5,14 +5,14 @@
 //! | describe several runs with one number each | [`describe`] |
 //! | compare a treatment with the reference | [`paired`]: paired t on log ratios within blocks |
 //! | estimate the effect in a typical run | [`signed_rank`], [`hodges_lehmann`] |
-//! | decide how many blocks to run | [`Stopping`]; before the experiment: [`plan`] |
+//! | decide how many blocks to run | [`Stopping`]; before the experiment: [`blocks_for_width`] |
 //! | correct for many comparisons | [`holm`] |
 //! | compare a difference with the margin | [`verdict`], with two one-sided tests |
 //! | compare runs without blocks (imports) | [`welch_log`], [`welch_summary`] |
 //! | compare runs that reached their limit | [`restricted`]: time for the same work, or the limit |
-//! | combine several workloads | [`combine`], [`recommend`], [`dominated`], [`switch_weight`] |
-//! | compare two sessions | [`diff_sessions`] |
-//! | examine the series of one run | [`warm_up`], [`moving`], [`series_interval`] |
+//! | combine several workloads | [`combine`], [`recommend`], [`switch_weight`] |
+//! | compare two sessions | [`session_change`] |
+//! | examine the series of one run | [`warm_up`], [`moving`] |
 //! | show signs of noise | [`outliers`], [`two_modes`], [`trend`], [`carry_over`] |
 //!
 //! Conventions: logarithms are natural. Variances use n - 1. Intervals are two-sided 95 % unless
@@ -24,11 +24,9 @@
 //! and they were checked against scipy and statsmodels. `tests/scipy` compares the functions with
 //! results of scipy, and `tests/procedure.rs` simulates the whole procedure.
 
-mod bootstrap;
 mod censored;
 mod describe;
 mod flags;
-mod histogram;
 mod many;
 mod paired;
 mod plan;
@@ -39,29 +37,24 @@ mod stop;
 mod verdict;
 mod welch;
 
-pub use bootstrap::{Bca, Statistic, bca_from, bootstrap, complete};
 pub use censored::{Until, restricted};
 pub use describe::{DeltaMedian, Described, delta_median, describe};
 pub use flags::{
     Carry, Followed, ModesSplit, Outliers, Trend, carry_over, outliers, sd_cutoff, trend, two_modes,
 };
-pub use histogram::{Quantile, quantile};
 pub use many::{
-    Against, CHANGE_ALPHA, Combined, Decision, Friedman, Part, Recommendation, combine, dominated,
-    friedman, recommend, switch_weight,
+    Against, CHANGE_ALPHA, Combined, Decision, Part, Recommendation, combine, recommend,
+    switch_weight,
 };
 pub use paired::{Paired, Scale, holm, holm_steps, paired};
-pub use plan::{Plan, blocks_for, blocks_for_width, detectable, plan, sd_upper};
+pub use plan::{blocks_for_width, detectable};
 pub use ranks::{HodgesLehmann, SignedRank, hodges_lehmann, mann_kendall, signed_rank, theil_sen};
 pub use seekwell_stats::{
-    EQUAL, chi2_quantile, chi2_tail, f_tail, normal_cdf, normal_quantile, t_lower, t_quantile,
-    t_tail2,
+    EQUAL, f_tail, normal_cdf, normal_quantile, t_lower, t_quantile, t_tail2,
 };
 pub(crate) use seekwell_stats::{deviation, mean, median, midranks, quantile_sorted, range};
-pub use series::{
-    Moving, SeriesInterval, WarmUp, frozen_warm_up, moving, series_interval, warm_up,
-};
-pub use sessions::{Estimate, SessionChange, Sessions, diff_sessions, session_change};
+pub use series::{Moving, WarmUp, frozen_warm_up, moving, warm_up};
+pub use sessions::{Estimate, SessionChange, session_change};
 pub use stop::{Look, StopComparison, Stopped, Stopping, anytime_multiplier};
 pub use verdict::{IDENTICAL_BLOCKS, Judged, Verdict, VerdictInput, verdict};
 pub(crate) use welch::satterthwaite;

@@ -1,6 +1,6 @@
-//! Time series within a run: warm-up, steadiness, and the interval of the mean of a single run.
+//! Time series within a run: warm-up and steadiness.
 
-use super::{EQUAL, deviation, mean, range, t_quantile};
+use super::{deviation, mean, t_quantile};
 
 /// Number of seconds in a batch.
 const BATCH: usize = 5;
@@ -88,62 +88,5 @@ pub fn moving(runs: &[Vec<f64>], drop: usize, margin: f64) -> Option<Moving> {
         mean: m,
         interval95,
         moving: excludes && m.abs() > libm::log1p(margin),
-    })
-}
-
-/// The mean of the seconds of one run, with an interval that describes only this run.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SeriesInterval {
-    /// Mean over the seconds.
-    pub mean: f64,
-    /// Correlation of neighbouring seconds, corrected for bias, in 0..=0.99; `None` without spread.
-    pub rho: Option<f64>,
-    /// Effective number of independent seconds.
-    pub n_eff: Option<f64>,
-    /// Half-width of the interval, computed from `n_eff`.
-    pub half_ar: f64,
-    /// Half-width of the interval, computed from ten batch means.
-    pub half_batch: f64,
-    /// The larger of `half_ar` and `half_batch`.
-    pub half: f64,
-}
-
-/// Smallest number of seconds for which an interval is computed.
-const SECONDS_MIN: usize = 60;
-
-/// Returns the interval of the mean of one run; `None` for fewer than 60 seconds.
-pub fn series_interval(seconds: &[f64]) -> Option<SeriesInterval> {
-    let n = seconds.len();
-    if n < SECONDS_MIN {
-        return None;
-    }
-    let m = mean(seconds);
-    let (low, high) = range(seconds);
-    if high - low <= EQUAL * high.abs().max(1.0) {
-        return Some(SeriesInterval {
-            mean: m,
-            rho: None,
-            n_eff: None,
-            half_ar: 0.0,
-            half_batch: 0.0,
-            half: 0.0,
-        });
-    }
-    let squares: f64 = seconds.iter().map(|x| (x - m) * (x - m)).sum();
-    let lagged: f64 = seconds.windows(2).map(|w| (w[0] - m) * (w[1] - m)).sum();
-    let count = n as f64;
-    let rho = ((lagged / squares + 1.0 / count) / (1.0 - 4.0 / count)).clamp(0.0, 0.99);
-    let n_eff = (count * (1.0 - rho) / (1.0 + rho)).max(2.0);
-    let half_ar = t_quantile(0.975, n_eff - 1.0) * deviation(seconds) / libm::sqrt(n_eff);
-    let kept = &seconds[n % 10..];
-    let batches: Vec<f64> = kept.chunks_exact(kept.len() / 10).map(mean).collect();
-    let half_batch = t_quantile(0.975, 9.0) * deviation(&batches) / libm::sqrt(10.0);
-    Some(SeriesInterval {
-        mean: m,
-        rho: Some(rho),
-        n_eff: Some(n_eff),
-        half_ar,
-        half_batch,
-        half: half_ar.max(half_batch),
     })
 }

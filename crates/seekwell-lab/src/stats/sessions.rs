@@ -3,29 +3,6 @@
 
 use super::{Better, deviation, mean, t_quantile};
 
-/// The values of both sessions by block. In each session, the shorter of the two lists determines
-/// the number of blocks.
-#[derive(Clone, Debug, Default)]
-pub struct Sessions {
-    /// Values of the treatment in the old session.
-    pub old_treatment: Vec<f64>,
-    /// Values of the control in the old session.
-    pub old_control: Vec<f64>,
-    /// Values of the treatment in the new session.
-    pub new_treatment: Vec<f64>,
-    /// Values of the control in the new session.
-    pub new_control: Vec<f64>,
-    /// Mean log ratios of earlier sessions of the same cell. They are used if there are at least
-    /// five.
-    pub history: Vec<f64>,
-    /// Direction of the metric.
-    pub better: Better,
-    /// Assumed standard deviation, over sessions, of the log ratio of two schedulers.
-    pub sigma: f64,
-    /// Relative difference that matters.
-    pub margin: f64,
-}
-
 /// The change between two sessions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SessionChange {
@@ -36,11 +13,11 @@ pub struct SessionChange {
     pub change: f64,
     /// exp of `change`.
     pub ratio: f64,
-    /// Standard error. Includes the variation between sessions: [`Sessions::sigma`], or the spread
-    /// of the history.
+    /// Standard error. Includes the variation between sessions: the given `sigma`, or the spread of
+    /// the history.
     pub se: f64,
     /// Degrees of freedom. `None` if the sessions have no spread; the error is then
-    /// [`Sessions::sigma`] alone, which is treated as known.
+    /// the given `sigma` alone, which is treated as known.
     pub df: Option<f64>,
     /// 95 % confidence interval of `change`.
     pub interval95: (f64, f64),
@@ -97,36 +74,4 @@ pub fn session_change(
         interval95: (change - half, change + half),
         regression: gain + quantile(0.95) * se < 0.0 && gain < -libm::log1p(margin),
     }
-}
-
-/// Compares two sessions. Returns `None` unless each session has at least two blocks and all values
-/// are positive. The old session is not used if there are at least five earlier sessions.
-pub fn diff_sessions(of: &Sessions) -> Option<SessionChange> {
-    let logs = |t: &[f64], c: &[f64]| -> Option<Estimate> {
-        let pairs: Vec<_> = t.iter().zip(c).collect();
-        let good = pairs.len() > 1 && pairs.iter().all(|(t, c)| **t > 0.0 && **c > 0.0);
-        good.then(|| {
-            let log = |(t, c): &(&f64, &f64)| libm::log(**t) - libm::log(**c);
-            let all: Vec<f64> = pairs.iter().map(log).collect();
-            let sd = deviation(&all);
-            Estimate {
-                mean: mean(&all),
-                variance: sd * sd / all.len() as f64,
-                df: Some(all.len() as f64 - 1.0),
-            }
-        })
-    };
-    let new = logs(&of.new_treatment, &of.new_control)?;
-    let old = match of.history.len() >= HISTORY_MIN {
-        true => new,
-        false => logs(&of.old_treatment, &of.old_control)?,
-    };
-    Some(session_change(
-        &old,
-        &new,
-        &of.history,
-        of.sigma,
-        of.better,
-        of.margin,
-    ))
 }

@@ -25,14 +25,6 @@ impl Stopping {
         n_min: 6,
         n_max: 30,
     };
-    /// The rule for simulations, in which an effect is often zero for most seeds and large for a
-    /// few.
-    pub const SIMULATION: Stopping = Stopping {
-        n_min: 10,
-        n_max: 60,
-        ..Stopping::HOST
-    };
-
     /// Returns whether the interval of one comparison is narrow enough.
     fn met(&self, differences: &[f64]) -> bool {
         let n = differences.len();

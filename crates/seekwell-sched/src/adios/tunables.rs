@@ -7,25 +7,6 @@ use crate::tunable::{Kind, StoreError, Tunable, UINT_MAX, strict_int, strict_u64
 
 const U64_TOP: i64 = i64::MAX;
 
-const fn tunable(
-    name: &'static str,
-    kind: Kind,
-    unit: &'static str,
-    default: &'static str,
-    range: (i64, i64),
-    help: &'static str,
-) -> Tunable {
-    Tunable {
-        name,
-        kind,
-        unit,
-        default,
-        min: range.0,
-        max: range.1,
-        help,
-    }
-}
-
 /// The defaults that differ between 1.5.5 and the 3.x releases.
 struct Defaults {
     window: &'static str,
@@ -39,177 +20,64 @@ struct Defaults {
     compliance: &'static str,
 }
 
+#[rustfmt::skip]
 const fn table(d: Defaults) -> [Tunable; 19] {
     let any = (0, U64_TOP);
     [
-        tunable(
-            "global_latency_window",
-            Kind::Ns,
-            "ns",
-            d.window,
-            any,
+        Tunable::new("global_latency_window", Kind::Ns, "ns", d.window, any,
             "Limit for the sum of the predicted latencies of the requests that are dispatched \
-             ahead. Larger: deeper batches, more throughput; smaller: a new request waits less.",
-        ),
-        tunable(
-            "bq_refill_below_ratio",
-            Kind::Count,
-            "%",
-            d.refill,
-            (0, 100),
+             ahead. Larger: deeper batches, more throughput; smaller: a new request waits less."),
+        Tunable::count("bq_refill_below_ratio", "%", d.refill,
             "The next page is filled early when the summed predicted latencies of the dispatched \
-             requests are below this percentage of the window.",
-        ),
-        tunable(
-            "lat_model_latency_limit",
-            Kind::Ns,
-            "ns",
-            "500000000",
-            (0, 2_000_000_000),
-            "Measured latencies above this value are ignored (3.2.0: it also limits predictions).",
-        ),
-        tunable(
-            "batch_limit_read",
-            Kind::Count,
-            "requests",
-            d.limit_read,
-            (1, UINT_MAX),
-            "Largest number of reads in a page.",
-        ),
-        tunable(
-            "batch_limit_write",
-            Kind::Count,
-            "requests",
-            d.limit_write,
-            (1, UINT_MAX),
-            "Largest number of writes in a page.",
-        ),
-        tunable(
-            "batch_limit_discard",
-            Kind::Count,
-            "requests",
-            "1",
-            (1, UINT_MAX),
-            "Largest number of discards in a page.",
-        ),
-        tunable(
-            "lat_target_read",
-            Kind::Ns,
-            "ns",
-            d.target_read,
-            any,
-            "The deadline of a read is its start time plus this value. Setting it resets the \
-             model of reads.",
-        ),
-        tunable(
-            "lat_target_write",
-            Kind::Ns,
-            "ns",
-            "2000000000",
-            any,
+             requests are below this percentage of the window.").range(0, 100),
+        Tunable::new("lat_model_latency_limit", Kind::Ns, "ns", "500000000", (0, 2_000_000_000),
+            "Measured latencies above this value are ignored (3.2.0: it also limits predictions)."),
+        Tunable::count("batch_limit_read", "requests", d.limit_read,
+            "Largest number of reads in a page.").range(1, UINT_MAX),
+        Tunable::count("batch_limit_write", "requests", d.limit_write,
+            "Largest number of writes in a page.").range(1, UINT_MAX),
+        Tunable::count("batch_limit_discard", "requests", "1",
+            "Largest number of discards in a page.").range(1, UINT_MAX),
+        Tunable::new("lat_target_read", Kind::Ns, "ns", d.target_read, any,
+            "The deadline of a read is its start time plus this value. Setting it resets the model \
+             of reads."),
+        Tunable::new("lat_target_write", Kind::Ns, "ns", "2000000000", any,
             "The deadline of a write is its start time plus this value. Setting it resets the \
-             model of writes.",
-        ),
-        tunable(
-            "lat_target_discard",
-            Kind::Ns,
-            "ns",
-            "8000000000",
-            any,
-            "The deadline of a discard is its start time plus this value. Setting it resets the \
-             model of discards.",
-        ),
-        tunable(
-            "lat_model_read",
-            Kind::Text,
-            "ns, ns/KiB",
-            "0 0",
-            any,
-            "Learned latency of reads: base (up to 4 KiB) and slope (per further KiB). Write it \
-             to give a new device a known model; the written values count as one sample.",
-        ),
-        tunable(
-            "lat_model_write",
-            Kind::Text,
-            "ns, ns/KiB",
-            "0 0",
-            any,
-            "Learned base and slope of writes, as lat_model_read.",
-        ),
-        tunable(
-            "lat_model_discard",
-            Kind::Text,
-            "ns, ns/KiB",
-            "0 0",
-            any,
-            "Learned base and slope of discards, as lat_model_read.",
-        ),
-        tunable(
-            "shrink_at_kreqs",
-            Kind::Count,
-            "1000 samples",
-            d.kreqs,
-            (1, 100_000),
-            "Number of small samples after which older samples lose weight.",
-        ),
-        tunable(
-            "shrink_at_gbytes",
-            Kind::Count,
-            "GiB",
-            d.gbytes,
-            (1, 1000),
-            "Bytes of long samples after which older samples lose weight.",
-        ),
-        tunable(
-            "shrink_resist",
-            Kind::Count,
-            "shift",
-            "2",
-            (1, 3),
-            "How much weight older samples lose: a fraction of 1/2^shrink_resist of their sums.",
-        ),
-        tunable(
-            "read_priority",
-            Kind::Count,
-            "nice",
-            d.priority,
-            (-20, 19),
+             model of writes."),
+        Tunable::new("lat_target_discard", Kind::Ns, "ns", "8000000000", any,
+            "Learned base and slope of discards, as lat_model_read."),
+        Tunable::new("lat_model_read", Kind::Text, "ns, ns/KiB", "0 0", any,
+            "Learned latency of reads: base (up to 4 KiB) and slope (per further KiB). Write it to \
+             give a new device a known model; the written values count as one sample."),
+        Tunable::new("lat_model_write", Kind::Text, "ns, ns/KiB", "0 0", any,
+            "Learned base and slope of writes, as lat_model_read."),
+        Tunable::new("lat_model_discard", Kind::Text, "ns, ns/KiB", "0 0", any,
+            "Learned base and slope of discards, as lat_model_read."),
+        Tunable::count("shrink_at_kreqs", "1000 samples", d.kreqs,
+            "Number of small samples after which older samples lose weight.").range(1, 100_000),
+        Tunable::count("shrink_at_gbytes", "GiB", d.gbytes,
+            "Bytes of long samples after which older samples lose weight.").range(1, 1000),
+        Tunable::count("shrink_resist", "shift", "2",
+            "How much weight older samples lose: a fraction of 1/2^shrink_resist of their sums.").range(1, 3),
+        Tunable::count("read_priority", "nice", d.priority,
             "Preference for reads over late writes: at 8, about six reads per write of equal cost. \
-             Writing a value resets the balance.",
-        ),
-        tunable(
-            "batch_actual_max",
-            Kind::ReadOnly,
-            "requests",
-            "",
-            (0, 0),
-            "Number of requests in the largest page so far, in total and by type.",
-        ),
-        tunable(
-            "reset_bq_stats",
-            Kind::Text,
-            "1",
-            "",
-            (1, 1),
-            "Write 1 to reset batch_actual_max.",
-        ),
+             Writing a value resets the balance.").range(-20, 19),
+        Tunable::new("batch_actual_max", Kind::ReadOnly, "requests", "", (0, 0),
+            "Number of requests in the largest page so far, in total and by type."),
+        Tunable::new("reset_bq_stats", Kind::Text, "1", "", (1, 1),
+            "Write 1 to reset batch_actual_max."),
         if d.compliance.is_empty() {
             RESET_MODEL
         } else {
-            tunable(
-                "compliance_flags",
-                Kind::Text,
-                "bits",
-                d.compliance,
-                (0, UINT_MAX),
-                "3.1.9 and 3.2.0: bit 0 keeps the predicted latency out of deadlines. 3.0.1: bits 0 \
-                 and 1 send FUA and PREFLUSH requests before all others, bit 2 is the former bit 0.",
-            )
+            Tunable::new("compliance_flags", Kind::Text, "bits", d.compliance, (0, UINT_MAX),
+                "3.1.9 and 3.2.0: bit 0 keeps the predicted latency out of deadlines. 3.0.1: bits \
+                 0 and 1 send FUA and PREFLUSH requests before all others, bit 2 is the former bit \
+                 0.")
         },
     ]
 }
 
-const RESET_MODEL: Tunable = tunable(
+const RESET_MODEL: Tunable = Tunable::new(
     "reset_lat_model",
     Kind::Text,
     "1 or six numbers",
@@ -217,7 +85,7 @@ const RESET_MODEL: Tunable = tunable(
     (0, 0),
     "Write 1 to reset all models, or base and slope of reads, writes and discards to set them.",
 );
-const VERSION: Tunable = tunable(
+const VERSION: Tunable = Tunable::new(
     "adios_version",
     Kind::ReadOnly,
     "text",
@@ -225,14 +93,13 @@ const VERSION: Tunable = tunable(
     (0, 0),
     "The release of ADIOS.",
 );
-const ORDER: Tunable = tunable(
+const ORDER: Tunable = Tunable::count(
     "batch_order",
-    Kind::Count,
     "0 type, 1 elevator",
     "0",
-    (0, 1),
     "How a page is served: by type, or by sector. 1 is accepted on rotating devices only.",
-);
+)
+.range(0, 1);
 
 const fn table_3(compliance: &'static str) -> [Tunable; 22] {
     let head = table(Defaults {
@@ -281,6 +148,7 @@ static OF_1_5_5: [Tunable; 20] = table_1();
 static OF_3_0_1: [Tunable; 22] = table_3("0x7");
 static OF_3_1_9: [Tunable; 22] = table_3("0x0");
 
+/// Returns the tunables of a version.
 pub(super) fn tunables_of(version: &str) -> &'static [Tunable] {
     match version {
         "1.5.5" => &OF_1_5_5,

@@ -5,60 +5,26 @@ use super::{ASYNC, Anticipatory, SYNC};
 use crate::cx::Cx;
 use crate::tunable::{INT_MAX, Kind, StoreError, Tunable, legacy_int};
 
-const fn ms(name: &'static str, default: &'static str, help: &'static str) -> Tunable {
-    Tunable {
-        name,
-        kind: Kind::MsJiffies,
-        unit: "ms",
-        default,
-        min: 0,
-        max: INT_MAX,
-        help,
-    }
-}
-
+#[rustfmt::skip]
 pub(super) const TUNABLES: &[Tunable] = &[
-    ms(
-        "read_expire",
-        "125",
+    Tunable::ms("read_expire", "125",
         "Time from the insertion of a sync request to its deadline, and the minimum time between \
          checks of the sync FIFO. It acts as the time slice of competing readers. Longer: more \
-         throughput, less fairness.",
-    ),
-    ms(
-        "write_expire",
-        "250",
+         throughput, less fairness."),
+    Tunable::ms("write_expire", "250",
         "Time from the insertion of an async request to its deadline, and the minimum time between \
-         checks of the async FIFO.",
-    ),
-    ms(
-        "read_batch_expire",
-        "500",
-        "How long a sync batch continues when async requests compete.",
-    ),
-    ms(
-        "write_batch_expire",
-        "125",
-        "Intended length of an async batch; the number of writes in it is adapted to this.",
-    ),
-    ms(
-        "antic_expire",
-        "6",
+         checks of the async FIFO."),
+    Tunable::ms("read_batch_expire", "500",
+        "How long a sync batch continues when async requests compete."),
+    Tunable::ms("write_batch_expire", "125",
+        "Intended length of an async batch; the number of writes in it is adapted to this."),
+    Tunable::ms("antic_expire", "6",
         "Longest wait for the next request of the process just served. 0: no waiting, so the \
          scheduler behaves much like deadline. At HZ 250 and 100 the default is one jiffy (4 and \
-         10 ms).",
-    ),
-    Tunable {
-        name: "est_time",
-        kind: Kind::ReadOnly,
-        unit: "text",
-        default: "",
-        min: 0,
-        max: 0,
-        help: "Learned statistics: how often new processes exit, with or without a cooperating \
-               process, how long they think (in jiffies, although the text says ms), and how far \
-               they seek.",
-    },
+         10 ms)."),
+    Tunable::new("est_time", Kind::ReadOnly, "text", "", (0, 0),
+        "Learned statistics: how often new processes exit, with or without a cooperating process, \
+         how long they think (in jiffies, although the text says ms), and how far they seek."),
 ];
 
 impl Anticipatory {

@@ -33,15 +33,7 @@ pub(super) struct Settings {
 }
 
 const fn ms(name: &'static str, default: &'static str, min: i64, help: &'static str) -> Tunable {
-    Tunable {
-        name,
-        kind: Kind::MsJiffies,
-        unit: "ms",
-        default,
-        min,
-        max: UINT_MAX,
-        help,
-    }
+    Tunable::ms(name, default, help).range(min, UINT_MAX)
 }
 const fn count(
     name: &'static str,
@@ -50,15 +42,7 @@ const fn count(
     min: i64,
     help: &'static str,
 ) -> Tunable {
-    Tunable {
-        name,
-        kind: Kind::Count,
-        unit,
-        default,
-        min,
-        max: UINT_MAX,
-        help,
-    }
+    Tunable::count(name, unit, default, help).range(min, UINT_MAX)
 }
 
 const QUANTUM: Tunable = count(
@@ -153,17 +137,13 @@ const GROUP_IDLE: Tunable = ms(
     0,
     "How long the device idles for the last queue of a cgroup, so that the group keeps its share.",
 );
-const LOW_LATENCY: Tunable = Tunable {
-    name: "low_latency",
-    kind: Kind::Bool,
-    unit: "bool",
-    default: "1",
-    min: 0,
-    max: 1,
-    help: "Shorten slices so that one round of all queues takes at most target_latency, and let \
-           the number of async requests grow slowly after a slow sync request. 0: more throughput, \
-           longer latency.",
-};
+const LOW_LATENCY: Tunable = Tunable::flag(
+    "low_latency",
+    "1",
+    "Shorten slices so that one round of all queues takes at most target_latency, and let \
+     the number of async requests grow slowly after a slow sync request. 0: more throughput, \
+     longer latency.",
+);
 const TARGET_LATENCY: Tunable = ms(
     "target_latency",
     "300",

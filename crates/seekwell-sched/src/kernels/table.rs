@@ -127,6 +127,7 @@ const CFQ_NEW: &str = "cfq was rewritten to nanoseconds in 4.8, and 4.15 changed
                        rules";
 
 /// The versions of all schedulers, grouped by scheduler, with the oldest release first.
+#[rustfmt::skip]
 pub(super) const STANDS: &[Stands] = &[
     stands("noop", r26(18), "2.6.18", ""),
     stands("noop", r26(19), "2.6.24", ""),
@@ -147,27 +148,12 @@ pub(super) const STANDS: &[Stands] = &[
     stands("cfq", r26(22), "2.6.24", UNREAD),
     stands("cfq", r26(24), "2.6.24", ""),
     stands("cfq", r26(25), "2.6.25", ""),
-    stands(
-        "cfq",
-        r26(26),
-        "2.6.25",
-        "cfq changed with most releases from 2.6.26 to 2.6.34",
-    ),
-    stands(
-        "cfq",
-        r26(33),
-        "3.4",
-        "cfq changed with most releases from 2.6.26 to 2.6.34",
-    ),
+    stands("cfq", r26(26), "2.6.25", "cfq changed with most releases from 2.6.26 to 2.6.34"),
+    stands("cfq", r26(33), "3.4", "cfq changed with most releases from 2.6.26 to 2.6.34"),
     stands("cfq", r26(35), "3.4", UNREAD),
     stands("cfq", r(3, 4), "3.4", ""),
     stands("cfq", r(3, 5), "3.4", UNREAD),
-    stands(
-        "cfq",
-        r(3, 18),
-        "3.4",
-        "on rotating disks cfq of 3.18 is that of 4.0",
-    ),
+    stands("cfq", r(3, 18), "3.4", "on rotating disks cfq of 3.18 is that of 4.0"),
     stands("cfq", r(3, 19), "4.0", UNREAD),
     stands("cfq", r(4, 0), "4.0", ""),
     stands("cfq", r(4, 2), "4.4", ""),
@@ -186,12 +172,7 @@ pub(super) const STANDS: &[Stands] = &[
     stands("mq-deadline", r(6, 5), "6.12", UNREAD),
     stands("mq-deadline", r(6, 6), "6.12", ""),
     stands("mq-deadline", r(6, 17), "6.18", ""),
-    stands(
-        "kyber",
-        r(4, 12),
-        "6.1",
-        "until 4.19 kyber judged latencies by simpler rules",
-    ),
+    stands("kyber", r(4, 12), "6.1", "until 4.19 kyber judged latencies by simpler rules"),
     stands("kyber", r(4, 20), "6.1", ""),
     stands("kyber", r(6, 2), "6.1", UNREAD),
     stands("kyber", r(6, 5), "6.12", UNREAD),
@@ -203,10 +184,6 @@ pub(super) const STANDS: &[Stands] = &[
     stands("bfq", r(6, 5), "6.12", BFQ_SINCE),
     stands("bfq", r(6, 12), "6.12", ""),
     stands("bfq", r(6, 17), "6.18", ""),
-    stands(
-        "zen",
-        r26(33),
-        "1.1",
-        "the only known difference of zen in 3.18 is its fifo_batch of 25 (`zen:fifo_batch=25`)",
-    ),
+    stands("zen", r26(33), "1.1",
+        "the only known difference of zen in 3.18 is its fifo_batch of 25 (`zen:fifo_batch=25`)"),
 ];

@@ -62,25 +62,12 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     make: |cx, v| Box::new(Kyber::new(cx, v == "6.1")),
 };
 
+#[rustfmt::skip]
 const TUNABLES: &[Tunable] = &[
-    Tunable {
-        name: "read_lat_nsec",
-        kind: Kind::Ns,
-        unit: "ns",
-        default: "2000000",
-        min: 0,
-        max: i64::MAX,
-        help: "Latency target of reads. Lower: the pools of all domains shrink sooner.",
-    },
-    Tunable {
-        name: "write_lat_nsec",
-        kind: Kind::Ns,
-        unit: "ns",
-        default: "10000000",
-        min: 0,
-        max: i64::MAX,
-        help: "Latency target of all writes, sync and async.",
-    },
+    Tunable::new("read_lat_nsec", Kind::Ns, "ns", "2000000", (0, i64::MAX),
+        "Latency target of reads. Lower: the pools of all domains shrink sooner."),
+    Tunable::new("write_lat_nsec", Kind::Ns, "ns", "10000000", (0, i64::MAX),
+        "Latency target of all writes, sync and async."),
 ];
 
 /// Number of domains.

@@ -2,7 +2,7 @@
 
 use super::{MqDeadline, READ, WRITE};
 use crate::cx::Cx;
-use crate::tunable::{INT_MAX, Kind, StoreError, Tunable, strict_int};
+use crate::tunable::{INT_MAX, StoreError, Tunable, strict_int};
 
 /// Files of 5.14 and later.
 pub const ALL: &[Tunable] = &[
@@ -28,74 +28,51 @@ pub fn list(version: &str) -> &'static [Tunable] {
     if version == "5.10" { BEFORE_5_14 } else { ALL }
 }
 
-const READ_EXPIRE: Tunable = Tunable {
-    name: "read_expire",
-    kind: Kind::MsJiffies,
-    unit: "ms",
-    default: "500",
-    min: 0,
-    max: INT_MAX,
-    help: "Time from the insertion of a read to its deadline, which is checked only when a batch \
-           starts. 0: always expired, so every new batch starts at the oldest read.",
-};
-const WRITE_EXPIRE: Tunable = Tunable {
-    name: "write_expire",
-    kind: Kind::MsJiffies,
-    unit: "ms",
-    default: "5000",
-    min: 0,
-    max: INT_MAX,
-    help: "Time from the insertion of a write to its deadline.",
-};
-const WRITES_STARVED: Tunable = Tunable {
-    name: "writes_starved",
-    kind: Kind::Count,
-    unit: "read batches",
-    default: "2",
-    min: i32::MIN as i64,
-    max: INT_MAX,
-    help: "Number of read batches that may start while writes of the same class wait. 0: writes go \
-           first whenever both wait; negative: reads always go first.",
-};
-const FRONT_MERGES: Tunable = Tunable {
-    name: "front_merges",
-    kind: Kind::Bool,
-    unit: "bool",
-    default: "1",
-    min: 0,
-    max: 1,
-    help: "Try to merge a new bio at the front of a queued request that starts where the bio ends.",
-};
-const ASYNC_DEPTH: Tunable = Tunable {
-    name: "async_depth",
-    kind: Kind::Count,
-    unit: "requests",
-    default: "nr_requests",
-    min: 1,
-    max: INT_MAX,
-    help: "Number of scheduler tags that requests other than reads may hold. It is reset to \
-           nr_requests when nr_requests changes. Lower: a flood of writes leaves tags for reads, \
-           but sweeps are shorter.",
-};
-const FIFO_BATCH: Tunable = Tunable {
-    name: "fifo_batch",
-    kind: Kind::Count,
-    unit: "requests",
-    default: "16",
-    min: 0,
-    max: INT_MAX,
-    help: "Number of requests per batch. Larger: fewer seeks, longer waits; 0 and 1: every request \
-           is a batch.",
-};
-const PRIO_AGING_EXPIRE: Tunable = Tunable {
-    name: "prio_aging_expire",
-    kind: Kind::MsJiffies,
-    unit: "ms",
-    default: "10000",
-    min: 0,
-    max: INT_MAX,
-    help: "Age at which a request of a lower class may go before the higher classes.",
-};
+const READ_EXPIRE: Tunable = Tunable::ms(
+    "read_expire",
+    "500",
+    "Time from the insertion of a read to its deadline, which is checked only when a batch \
+     starts. 0: always expired, so every new batch starts at the oldest read.",
+);
+const WRITE_EXPIRE: Tunable = Tunable::ms(
+    "write_expire",
+    "5000",
+    "Time from the insertion of a write to its deadline.",
+);
+const WRITES_STARVED: Tunable = Tunable::count(
+    "writes_starved",
+    "read batches",
+    "2",
+    "Number of read batches that may start while writes of the same class wait. 0: writes go \
+     first whenever both wait; negative: reads always go first.",
+)
+.range(i32::MIN as i64, INT_MAX);
+const FRONT_MERGES: Tunable = Tunable::flag(
+    "front_merges",
+    "1",
+    "Try to merge a new bio at the front of a queued request that starts where the bio ends.",
+);
+const ASYNC_DEPTH: Tunable = Tunable::count(
+    "async_depth",
+    "requests",
+    "nr_requests",
+    "Number of scheduler tags that requests other than reads may hold. It is reset to \
+     nr_requests when nr_requests changes. Lower: a flood of writes leaves tags for reads, \
+     but sweeps are shorter.",
+)
+.range(1, INT_MAX);
+const FIFO_BATCH: Tunable = Tunable::count(
+    "fifo_batch",
+    "requests",
+    "16",
+    "Number of requests per batch. Larger: fewer seeks, longer waits; 0 and 1: every request \
+     is a batch.",
+);
+const PRIO_AGING_EXPIRE: Tunable = Tunable::ms(
+    "prio_aging_expire",
+    "10000",
+    "Age at which a request of a lower class may go before the higher classes.",
+);
 
 impl MqDeadline {
     pub(super) fn show_tunable(&self, cx: &Cx, name: &str) -> Option<String> {

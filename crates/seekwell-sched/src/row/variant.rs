@@ -3,103 +3,46 @@
 use crate::tunable::{INT_MAX, Kind, Tunable};
 
 const fn quantum(name: &'static str, default: &'static str, help: &'static str) -> Tunable {
-    Tunable {
-        name,
-        kind: Kind::Count,
-        unit: "requests per cycle of the class",
-        default,
-        min: 1,
-        max: INT_MAX,
-        help,
-    }
+    Tunable::count(name, "requests per cycle of the class", default, help).range(1, INT_MAX)
 }
 const fn idle_ms(name: &'static str, default: &'static str, help: &'static str) -> Tunable {
-    Tunable {
-        name,
-        kind: Kind::Ms,
-        unit: "ms",
-        default,
-        min: 1,
-        max: INT_MAX,
-        help,
-    }
+    Tunable::new(name, Kind::Ms, "ms", default, (1, INT_MAX), help)
 }
 const fn limit(name: &'static str, default: &'static str, help: &'static str) -> Tunable {
-    Tunable {
-        name,
-        kind: Kind::Count,
-        unit: "requests",
-        default,
-        min: 1,
-        max: INT_MAX,
-        help,
-    }
+    Tunable::count(name, "requests", default, help).range(1, INT_MAX)
 }
 
 /// Makes the table of tunables. `d` contains the default quanta in the order of the queues, then
 /// the defaults of rd_idle_data and rd_idle_data_freq.
+#[rustfmt::skip]
 const fn tunables(d: [&'static str; 9]) -> [Tunable; 11] {
     [
-        quantum(
-            "hp_read_quantum",
-            d[0],
-            "Number of real-time reads in a cycle of the real-time class.",
-        ),
-        quantum(
-            "hp_swrite_quantum",
-            d[1],
-            "Number of real-time sync writes in a cycle of the real-time class.",
-        ),
-        quantum(
-            "rp_read_quantum",
-            d[2],
+        quantum("hp_read_quantum", d[0],
+            "Number of real-time reads in a cycle of the real-time class."),
+        quantum("hp_swrite_quantum", d[1],
+            "Number of real-time sync writes in a cycle of the real-time class."),
+        quantum("rp_read_quantum", d[2],
             "Number of best effort reads in a cycle of the best effort class. It sets the share of \
-             reads against writes.",
-        ),
-        quantum(
-            "rp_swrite_quantum",
-            d[3],
-            "Number of best effort sync writes (fsync, direct I/O) in a cycle of the best effort \
-             class.",
-        ),
-        quantum(
-            "rp_write_quantum",
-            d[4],
-            "Number of async writes (writeback) of any class in a cycle of the best effort class.",
-        ),
-        quantum(
-            "lp_read_quantum",
-            d[5],
-            "Number of idle-class reads in a cycle of the idle class.",
-        ),
-        quantum(
-            "lp_swrite_quantum",
-            d[6],
-            "Number of idle-class sync writes in a cycle of the idle class.",
-        ),
-        idle_ms(
-            "rd_idle_data",
-            d[7],
+             reads against writes."),
+        quantum("rp_swrite_quantum", d[3],
+            "Number of best effort sync writes (fsync, direct I/O) in a cycle of the best effort class."),
+        quantum("rp_write_quantum", d[4],
+            "Number of async writes (writeback) of any class in a cycle of the best effort class."),
+        quantum("lp_read_quantum", d[5],
+            "Number of idle-class reads in a cycle of the idle class."),
+        quantum("lp_swrite_quantum", d[6],
+            "Number of idle-class sync writes in a cycle of the idle class."),
+        idle_ms("rd_idle_data", d[7],
             "How long the device idles for another read. Longer: reads stay together, but all \
-             writes wait longer.",
-        ),
-        idle_ms(
-            "rd_idle_data_freq",
-            d[8],
+             writes wait longer."),
+        idle_ms("rd_idle_data_freq", d[8],
             "If two reads enter a queue within this time, the device idles for that queue. 1: only \
-             within the same millisecond; idling cannot be turned off.",
-        ),
-        limit(
-            "reg_starv_limit",
-            "5000",
-            "Number of real-time requests that may be dispatched while best effort requests wait.",
-        ),
-        limit(
-            "low_starv_limit",
-            "10000",
+             within the same millisecond; idling cannot be turned off."),
+        limit("reg_starv_limit", "5000",
+            "Number of real-time requests that may be dispatched while best effort requests wait."),
+        limit("low_starv_limit", "10000",
             "Number of real-time and best effort requests that may be dispatched while idle-class \
-             requests wait.",
-        ),
+             requests wait."),
     ]
 }
 

@@ -3,54 +3,27 @@
 use crate::tunable::{INT_MAX, Kind, StoreError, Tunable, strict_int};
 
 /// The tunables, in the order of [`Values`].
+#[rustfmt::skip]
 pub(super) const TUNABLES: &[Tunable] = &[
-    number(
-        "slice_sync",
-        (Kind::Ms, "ms", 10_000),
-        "40",
-        "How long a task's turn lasts on a rotating disk. Longer: fewer seeks, longer waits.",
-    ),
-    number(
-        "slice_idle_us",
-        (Kind::Us, "us", 1_000_000),
-        "4000",
+    number("slice_sync", (Kind::Ms, "ms", 10_000), "40",
+        "How long a task's turn lasts on a rotating disk. Longer: fewer seeks, longer waits."),
+    number("slice_idle_us", (Kind::Us, "us", 1_000_000), "4000",
         "How long the device idles for the next request of a task. It idles only for a task whose \
-         mean think time is shorter than this. 0: no idling.",
-    ),
-    number(
-        "newcomer_kb",
-        (Kind::Count, "KiB", INT_MAX),
-        "65536",
+         mean think time is shorter than this. 0: no idling."),
+    number("newcomer_kb", (Kind::Count, "KiB", INT_MAX), "65536",
         "A task is new until it has read and written this amount, and new tasks go first. More: \
-         programs start sooner, others wait longer. 0: no task counts as new.",
-    ),
-    number(
-        "async_cost",
-        (Kind::Count, "times", 1000),
-        "2",
+         programs start sooner, others wait longer. 0: no task counts as new."),
+    number("async_cost", (Kind::Count, "times", 1000), "2",
         "Factor on the device time that buffered writes are charged; for other requests the factor \
-         is 1. More: buffered writes get less of the device.",
-    ),
-    number(
-        "async_window_us",
-        (Kind::Us, "us", 10_000_000),
-        "2000",
+         is 1. More: buffered writes get less of the device."),
+    number("async_window_us", (Kind::Us, "us", 10_000_000), "2000",
         "While sync requests arrive, the device gets at most the buffered writes that it completes \
-         in this time. 0: one write.",
-    ),
-    number(
-        "fifo_expire_sync",
-        (Kind::Ms, "ms", INT_MAX),
-        "500",
+         in this time. 0: one write."),
+    number("fifo_expire_sync", (Kind::Ms, "ms", INT_MAX), "500",
         "Longest time that a task waits for its turn while other tasks have precedence, and that a \
-         request waits within a turn.",
-    ),
-    number(
-        "fifo_expire_async",
-        (Kind::Ms, "ms", INT_MAX),
-        "5000",
-        "Longest time that a buffered write waits while other requests have precedence.",
-    ),
+         request waits within a turn."),
+    number("fifo_expire_async", (Kind::Ms, "ms", INT_MAX), "5000",
+        "Longest time that a buffered write waits while other requests have precedence."),
 ];
 
 const fn number(

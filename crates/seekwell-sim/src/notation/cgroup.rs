@@ -23,118 +23,51 @@ pub struct Setting {
     pub help: &'static str,
 }
 
+const fn setting(name: &'static str, values: &'static str, help: &'static str) -> Setting {
+    Setting { name, values, help }
+}
+
 /// All settings, in the order in which a cgroup is written.
+#[rustfmt::skip]
 pub const SETTINGS: &[Setting] = &[
-    Setting {
-        name: "tasks",
-        values: "NAME",
-        help: "puts tasks with this name, and the tasks that they start, into the cgroup; may be repeated",
-    },
-    Setting {
-        name: "rbps",
-        values: "2 to 1024G",
-        help: "io.max: bytes read per second",
-    },
-    Setting {
-        name: "wbps",
-        values: "2 to 1024G",
-        help: "io.max: bytes written per second",
-    },
-    Setting {
-        name: "riops",
-        values: "2 to 4294967295",
-        help: "io.max: reads per second",
-    },
-    Setting {
-        name: "wiops",
-        values: "2 to 4294967295",
-        help: "io.max: writes per second",
-    },
-    Setting {
-        name: "latency",
-        values: "1us to 3600s",
-        help: "io.latency: latency target; while the cgroup misses the target, its siblings may have fewer requests in flight",
-    },
-    Setting {
-        name: "weight",
-        values: "1 to 10000",
-        help: "io.weight: weight for io.cost; needs root:enable=1 [100]",
-    },
-    Setting {
-        name: "bfq.weight",
-        values: "1 to 1000",
-        help: "weight for the scheduler: io.bfq.weight of bfq, or blkio.weight of cfq",
-    },
+    setting("tasks", "NAME",
+        "puts tasks with this name, and the tasks that they start, into the cgroup; may be repeated"),
+    setting("rbps", "2 to 1024G", "io.max: bytes read per second"),
+    setting("wbps", "2 to 1024G", "io.max: bytes written per second"),
+    setting("riops", "2 to 4294967295", "io.max: reads per second"),
+    setting("wiops", "2 to 4294967295", "io.max: writes per second"),
+    setting("latency", "1us to 3600s",
+        "io.latency: latency target; while the cgroup misses the target, its siblings may have \
+         fewer requests in flight"),
+    setting("weight", "1 to 10000", "io.weight: weight for io.cost; needs root:enable=1 [100]"),
+    setting("bfq.weight", "1 to 1000",
+        "weight for the scheduler: io.bfq.weight of bfq, or blkio.weight of cfq"),
 ];
 
 /// The settings of `root`, in the order in which they are written: first `io.cost.qos`, then
 /// `io.cost.model`.
+#[rustfmt::skip]
 pub const ROOT_SETTINGS: &[Setting] = &[
-    Setting {
-        name: "enable",
-        values: "0 or 1",
-        help: "1 switches io.cost on, which divides the device's time among cgroups by weight",
-    },
-    Setting {
-        name: "rpct",
-        values: "0 to 100",
-        help: "percentage of reads that should complete within rlat [0: no target]",
-    },
-    Setting {
-        name: "rlat",
-        values: "1us to 3600s",
-        help: "latency target of reads [250ms, flash 25ms]",
-    },
-    Setting {
-        name: "wpct",
-        values: "0 to 100",
-        help: "percentage of writes that should complete within wlat [0: no target]",
-    },
-    Setting {
-        name: "wlat",
-        values: "1us to 3600s",
-        help: "latency target of writes [250ms, flash 25ms]",
-    },
-    Setting {
-        name: "min",
-        values: "1 to 10000",
-        help: "lowest speed of io.cost's clock of the device, percent [1]",
-    },
-    Setting {
-        name: "max",
-        values: "1 to 10000",
-        help: "highest speed of io.cost's clock of the device, percent [10000]",
-    },
-    Setting {
-        name: "rbps",
-        values: "4k to 1024G",
-        help: "bytes per second that the device can read; the model of io.cost consists of this setting and the next five",
-    },
-    Setting {
-        name: "rseqiops",
-        values: "1 to 100000000",
-        help: "sequential 4 KiB reads per second that the device can do",
-    },
-    Setting {
-        name: "rrandiops",
-        values: "1 to 100000000",
-        help: "random 4 KiB reads per second that the device can do",
-    },
-    Setting {
-        name: "wbps",
-        values: "4k to 1024G",
-        help: "bytes per second that the device can write",
-    },
-    Setting {
-        name: "wseqiops",
-        values: "1 to 100000000",
-        help: "sequential 4 KiB writes per second that the device can do",
-    },
-    Setting {
-        name: "wrandiops",
-        values: "1 to 100000000",
-        help: "random 4 KiB writes per second that the device can do",
-    },
+    setting("enable", "0 or 1",
+        "1 switches io.cost on, which divides the device's time among cgroups by weight"),
+    setting("rpct", "0 to 100",
+        "percentage of reads that should complete within rlat [0: no target]"),
+    setting("rlat", "1us to 3600s", "latency target of reads [250ms, flash 25ms]"),
+    setting("wpct", "0 to 100",
+        "percentage of writes that should complete within wlat [0: no target]"),
+    setting("wlat", "1us to 3600s", "latency target of writes [250ms, flash 25ms]"),
+    setting("min", "1 to 10000", "lowest speed of io.cost's clock of the device, percent [1]"),
+    setting("max", "1 to 10000", "highest speed of io.cost's clock of the device, percent [10000]"),
+    setting("rbps", "4k to 1024G",
+        "bytes per second that the device can read; the model of io.cost consists of this setting \
+         and the next five"),
+    setting("rseqiops", "1 to 100000000",
+        "sequential 4 KiB reads per second that the device can do"),
+    setting("rrandiops", "1 to 100000000", "random 4 KiB reads per second that the device can do"),
+    setting("wbps", "4k to 1024G", "bytes per second that the device can write"),
+    setting("wseqiops", "1 to 100000000",
+        "sequential 4 KiB writes per second that the device can do"),
+    setting("wrandiops", "1 to 100000000", "random 4 KiB writes per second that the device can do"),
 ];
 
 /// Name of the cgroup that configures `io.cost`.

@@ -40,10 +40,6 @@ impl Carrier {
             lost: false,
         }
     }
-    /// Returns the total time of all runs and pauses.
-    pub fn age(&self) -> Nanos {
-        self.drive.as_ref().map_or(Nanos::ZERO, |d| d.1.age())
-    }
     /// Runs a specification on the drive in its present state. The seed of the first run is also
     /// the seed of the drive.
     ///

@@ -5,7 +5,6 @@
 
 mod carried;
 pub mod check;
-pub mod fuzz;
 mod run;
 
 pub use crate::notation::workload::plan;

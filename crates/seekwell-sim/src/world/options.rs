@@ -31,7 +31,6 @@ impl WorldSetup {
         let mut config = Config::new(setup.era()?);
         config.seed = setup.seed;
         // The modelled kernel's samples are not used here.
-        config.series = false;
         let usual = config.constants.readahead_pages;
         config.constants.readahead_pages = read_ahead_pages(&setup.device, config.era, usual);
         Ok(WorldSetup {

@@ -11,11 +11,9 @@ use crate::machine::{
     AioId, CONVERTER, Call, DEVICE_FD, FIRST_USER_TASK, FLUSHER, Fd, JOURNAL, K, Outcome, PDFLUSH,
     PDFLUSH_PERIODIC, Ret, TaskConfig, World, kernel_thread_name,
 };
-use crate::stats::{Mark, Sample, Stats};
+use crate::stats::{Mark, Stats};
 use crate::{journal, writeback};
-use seekwell_core::{
-    BioSink, CgroupId, Control, Errno, Instant, IoPrio, Nanos, Op, OpenFlags, TaskId,
-};
+use seekwell_core::{BioSink, Control, Errno, Instant, IoPrio, Nanos, Op, OpenFlags, TaskId};
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
@@ -97,20 +95,6 @@ impl Kernel {
         w.sink_changed();
         drop(w);
         self.programs[tid.0 as usize] = None;
-    }
-    /// Sets the I/O priority of a task (ioprio_set).
-    pub fn set_ioprio(&mut self, now: Instant, tid: TaskId, ioprio: IoPrio) {
-        self.control(now, Control::Prio(tid, ioprio));
-        if let Some(t) = self.k.w().tasks.get_mut(tid.0 as usize) {
-            t.config.ioprio = ioprio;
-        }
-    }
-    /// Moves a task to another cgroup.
-    pub fn set_cgroup(&mut self, now: Instant, tid: TaskId, cgroup: CgroupId) {
-        self.control(now, Control::Cgroup(tid, cgroup));
-        if let Some(t) = self.k.w().tasks.get_mut(tid.0 as usize) {
-            t.config.cgroup = cgroup;
-        }
     }
     /// Passes a control operation to the block layer, for example the weight of a cgroup.
     pub fn control(&mut self, now: Instant, what: Control) {
@@ -239,7 +223,6 @@ impl Kernel {
                     return;
                 };
                 w.rt.now = w.rt.now.max(t);
-                w.sample();
                 if disk.is_some_and(|d| d <= t) {
                     w.run_disk();
                 }
@@ -271,11 +254,6 @@ impl Kernel {
     /// Takes the marks recorded since the last call of this function.
     pub fn take_marks(&mut self) -> Vec<(Instant, Mark)> {
         std::mem::take(&mut self.k.w().marks)
-    }
-    /// Takes the samples of the state that were recorded since the last call of this function.
-    /// There is at most one sample per second.
-    pub fn take_series(&mut self) -> Vec<Sample> {
-        std::mem::take(&mut self.k.w().series)
     }
     /// Returns the space for new data, bytes.
     pub fn available_bytes(&self) -> u64 {

@@ -197,6 +197,7 @@ impl Rt {
             self.next(core);
         }
     }
+    #[cfg(test)]
     pub(crate) fn busy_cores(&self) -> usize {
         self.cores.len() - self.idle_cores.len()
     }

@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::executor::{Actor, Rt, Runs};
 use crate::fs::FileSystem;
 use crate::memory::Cache;
-use crate::stats::{Mark, Sample, Stats};
+use crate::stats::{Mark, Stats};
 use seekwell_core::{BioDone, BioSink, CgroupId, Control, Instant, Nanos, OpenFlags, TaskId};
 
 /// A task of a program, or a kernel thread.
@@ -66,8 +66,6 @@ pub(crate) struct World {
     pub(crate) ended: Vec<(TaskId, Ret)>,
     pub(crate) stats: Stats,
     pub(crate) marks: Vec<(Instant, Mark)>,
-    pub(crate) series: Vec<Sample>,
-    pub(crate) next_sample: Instant,
 }
 
 impl Runs for World {
@@ -111,8 +109,6 @@ impl World {
             ended: Vec::new(),
             stats: Stats::default(),
             marks: Vec::new(),
-            series: Vec::new(),
-            next_sample: Instant::START,
             fs,
             cfg,
         };
@@ -157,26 +153,6 @@ impl World {
         if kept {
             let now = self.rt.now;
             self.marks.push((now, m));
-        }
-    }
-    /// Takes a sample of the state if a second has passed since the last sample.
-    pub(crate) fn sample(&mut self) {
-        if !self.cfg.series || self.rt.now < self.next_sample {
-            return;
-        }
-        let s = Sample {
-            at: self.rt.now,
-            cached_pages: self.cache.count,
-            dirty_pages: self.cache.nr_dirty,
-            writeback_pages: self.cache.nr_wb,
-            in_flight: self.bios.in_flight,
-            throttled: self.throttled,
-            busy_cores: self.rt.busy_cores() as u32,
-        };
-        self.series.push(s);
-        let second = seekwell_core::Nanos::from_secs(1);
-        while self.next_sample <= self.rt.now {
-            self.next_sample = self.next_sample + second;
         }
     }
     pub(crate) fn add_task(&mut self, a: Actor, config: TaskConfig) {

@@ -22,55 +22,20 @@ pub const WORKLOAD: Workload = Workload {
     metric: "MB/s (sequential; 1 MB is 1048576 bytes), IOPS (random), higher is better",
     stresses: "the device, with one request per thread at a time",
     source: "AndroBench 3.4 (Kim and Kim, 2012), default settings",
+    #[rustfmt::skip]
     params: &[
-        param(
-            "size",
-            Kind::Bytes(4096, 1 << 44),
-            "32MiB",
-            "number of bytes to read",
-        ),
-        param(
-            "write_size",
-            Kind::Bytes(4096, 1 << 44),
-            "32MiB",
-            "number of bytes to write, from the start of the same file",
-        ),
-        param(
-            "sequential",
-            Kind::Bytes(4096, 1 << 30),
-            "256KiB",
-            "size of a sequential call",
-        ),
-        param(
-            "random",
-            Kind::Bytes(4096, 1 << 30),
-            "4KiB",
-            "size of a random call",
-        ),
-        param(
-            "calls",
-            Kind::Count(0, 1_000_000_000),
-            "0",
-            "number of random calls per phase; 0: as many as blocks in the size",
-        ),
-        param(
-            "write",
-            Kind::Choice(&["direct", "dsync", "sync"]),
-            "direct",
-            "open flags for writing: O_DIRECT, or also O_DSYNC or O_SYNC",
-        ),
-        param(
-            "threads",
-            Kind::Count(1, 256),
-            "1",
-            "number of threads, each with its own file",
-        ),
-        param(
-            "services",
-            Kind::Time(0, 3600 * NSEC_PER_SEC),
-            "0",
-            "mean time between groups of three fsyncs by other services; 0: no services",
-        ),
+        param("size", Kind::Bytes(4096, 1 << 44), "32MiB", "number of bytes to read"),
+        param("write_size", Kind::Bytes(4096, 1 << 44), "32MiB",
+            "number of bytes to write, from the start of the same file"),
+        param("sequential", Kind::Bytes(4096, 1 << 30), "256KiB", "size of a sequential call"),
+        param("random", Kind::Bytes(4096, 1 << 30), "4KiB", "size of a random call"),
+        param("calls", Kind::Count(0, 1_000_000_000), "0",
+            "number of random calls per phase; 0: as many as blocks in the size"),
+        param("write", Kind::Choice(&["direct", "dsync", "sync"]), "direct",
+            "open flags for writing: O_DIRECT, or also O_DSYNC or O_SYNC"),
+        param("threads", Kind::Count(1, 256), "1", "number of threads, each with its own file"),
+        param("services", Kind::Time(0, 3600 * NSEC_PER_SEC), "0",
+            "mean time between groups of three fsyncs by other services; 0: no services"),
     ],
     profiles: &[
         profile(

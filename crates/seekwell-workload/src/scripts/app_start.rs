@@ -24,61 +24,25 @@ pub const WORKLOAD: Workload = Workload {
     stresses: "a chain of small dependent reads against bulk load: idling, read preference, weight \
                raising",
     source: "after the start-up tests published with BFQ (file list and sizes are estimates)",
+    #[rustfmt::skip]
     params: &[
         param("starts", Kind::Count(1, 10_000), "5", "number of starts"),
-        param(
-            "libraries",
-            Kind::Count(1, 10_000),
-            "60",
-            "number of mapped files",
-        ),
-        param(
-            "small",
-            Kind::Count(0, 100_000),
-            "150",
-            "number of small files that are read completely",
-        ),
-        param(
-            "readers",
-            Kind::Count(0, 1024),
-            "2",
-            "number of sequential readers in the background",
-        ),
-        param(
-            "writers",
-            Kind::Count(0, 1024),
-            "2",
-            "number of sequential writers in the background",
-        ),
-        param(
-            "bulk",
-            Kind::Bytes(1 << 20, 1 << 44),
-            "1GiB",
-            "size of the file of each reader and writer",
-        ),
-        param(
-            "pause",
-            Kind::Time(0, 3600 * NSEC_PER_SEC),
-            "3s",
-            "between starts",
-        ),
+        param("libraries", Kind::Count(1, 10_000), "60", "number of mapped files"),
+        param("small", Kind::Count(0, 100_000), "150",
+            "number of small files that are read completely"),
+        param("readers", Kind::Count(0, 1024), "2",
+            "number of sequential readers in the background"),
+        param("writers", Kind::Count(0, 1024), "2",
+            "number of sequential writers in the background"),
+        param("bulk", Kind::Bytes(1 << 20, 1 << 44), "1GiB",
+            "size of the file of each reader and writer"),
+        param("pause", Kind::Time(0, 3600 * NSEC_PER_SEC), "3s", "between starts"),
     ],
+    #[rustfmt::skip]
     profiles: &[
-        profile(
-            "readers",
-            "10 readers",
-            &[("readers", "10"), ("writers", "0")],
-        ),
-        profile(
-            "mixed",
-            "5 readers, 5 writers",
-            &[("readers", "5"), ("writers", "5")],
-        ),
-        profile(
-            "idle",
-            "no other load",
-            &[("readers", "0"), ("writers", "0")],
-        ),
+        profile("readers", "10 readers", &[("readers", "10"), ("writers", "0")]),
+        profile("mixed", "5 readers, 5 writers", &[("readers", "5"), ("writers", "5")]),
+        profile("idle", "no other load", &[("readers", "0"), ("writers", "0")]),
     ],
     needs: Needs::Directory,
     space: |p| {

@@ -21,46 +21,21 @@ pub const WORKLOAD: Workload = Workload {
     metric: "seconds, lower is better",
     stresses: "CPU; the disk has 2 to 4 MB/s of writeback (no effect expected unless cold)",
     source: "Linux 3.1 defconfig and PHP 5.2.9, make -j; pts/build-linux-kernel-1.3.0, pts/build-php-1.3.0",
+    #[rustfmt::skip]
     params: &[
-        param(
-            "files",
-            Kind::Count(1, 1_000_000),
-            "2200",
-            "number of files to compile",
-        ),
-        param(
-            "jobs",
-            Kind::Count(0, 1024),
-            "0",
-            "number of parallel compile jobs (make -j); 0: twice the number of CPUs",
-        ),
-        param(
-            "cpu",
-            Kind::Time(0, 3600 * NSEC_PER_SEC),
-            "300ms",
-            "CPU time per file, mean of a lognormal distribution; from 329 s for the kernel on 2 \
-             cores",
-        ),
-        param(
-            "headers",
-            Kind::Count(0, 1_000_000),
-            "2000",
-            "number of headers in the project; each file reads 50 to 200 of them",
-        ),
-        param(
-            "cold",
-            Kind::Flag,
-            "no",
-            "drop the page cache before the build",
-        ),
+        param("files", Kind::Count(1, 1_000_000), "2200", "number of files to compile"),
+        param("jobs", Kind::Count(0, 1024), "0",
+            "number of parallel compile jobs (make -j); 0: twice the number of CPUs"),
+        param("cpu", Kind::Time(0, 3600 * NSEC_PER_SEC), "300ms",
+            "CPU time per file, mean of a lognormal distribution; from 329 s for the kernel on 2 cores"),
+        param("headers", Kind::Count(0, 1_000_000), "2000",
+            "number of headers in the project; each file reads 50 to 200 of them"),
+        param("cold", Kind::Flag, "no", "drop the page cache before the build"),
     ],
+    #[rustfmt::skip]
     profiles: &[
         profile("kernel", "Linux 3.1, x86_64 defconfig", &[]),
-        profile(
-            "php",
-            "PHP 5.2.9",
-            &[("files", "400"), ("cpu", "460ms"), ("headers", "400")],
-        ),
+        profile("php", "PHP 5.2.9", &[("files", "400"), ("cpu", "460ms"), ("headers", "400")]),
     ],
     needs: Needs::Directory,
     space: |p| p.int("files") * 250_000 + p.int("headers") * 12_000 + (32 << 20),

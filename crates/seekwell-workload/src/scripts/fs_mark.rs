@@ -31,51 +31,22 @@ pub const WORKLOAD: Workload = Workload {
     metric: "files/s, higher is better (sum over workers)",
     stresses: "the fsync chain: data, journal, flush, commit record, flush; with sync=none dirty throttling",
     source: "fs_mark 3.3; profiles of pts/fs-mark-1.0.0",
+    #[rustfmt::skip]
     params: &[
-        param(
-            "files",
-            Kind::Count(1, 10_000_000),
-            "1000",
-            "number of files per worker (-n)",
-        ),
-        param(
-            "size",
-            Kind::Bytes(1, 1 << 40),
-            "1MiB",
-            "size of a file (-s)",
-        ),
-        param(
-            "workers",
-            Kind::Count(1, 1024),
-            "1",
-            "number of workers (-t)",
-        ),
-        param(
-            "dirs",
-            Kind::Count(0, 10_000),
-            "0",
-            "subdirectories; files go to each in turn for 180 s (-D); 0: none, otherwise at least 2",
-        ),
-        param(
-            "sync",
-            Kind::Choice(&["fsync", "none"]),
-            "fsync",
-            "fsync before close (-S 1), or not at all (-S 0)",
-        ),
-        param(
-            "think",
-            Kind::Time(0, NSEC_PER_SEC),
-            "0",
-            "CPU time per file in addition to its system calls",
-        ),
+        param("files", Kind::Count(1, 10_000_000), "1000", "number of files per worker (-n)"),
+        param("size", Kind::Bytes(1, 1 << 40), "1MiB", "size of a file (-s)"),
+        param("workers", Kind::Count(1, 1024), "1", "number of workers (-t)"),
+        param("dirs", Kind::Count(0, 10_000), "0",
+            "subdirectories; files go to each in turn for 180 s (-D); 0: none, otherwise at least 2"),
+        param("sync", Kind::Choice(&["fsync", "none"]), "fsync",
+            "fsync before close (-S 1), or not at all (-S 0)"),
+        param("think", Kind::Time(0, NSEC_PER_SEC), "0",
+            "CPU time per file in addition to its system calls"),
     ],
+    #[rustfmt::skip]
     profiles: &[
         profile("1000-files", "1000 Files, 1MB Size", &[]),
-        profile(
-            "no-sync",
-            "1000 Files, 1MB Size, No Sync/FSync",
-            &[("sync", "none")],
-        ),
+        profile("no-sync", "1000 Files, 1MB Size, No Sync/FSync", &[("sync", "none")]),
         profile(
             "4-threads",
             "5000 Files, 1MB Size, 4 Threads",

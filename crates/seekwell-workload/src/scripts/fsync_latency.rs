@@ -19,37 +19,16 @@ pub const WORKLOAD: Workload = Workload {
     metric: "mean ms per fsync, lower is better; also 99th percentile and writers' MB/s",
     stresses: "sync writes, journal and flushes that wait for writeback",
     source: "a common complaint about ext3 and ext4 under load",
+    #[rustfmt::skip]
     params: &[
-        param(
-            "seconds",
-            Kind::Time(NSEC_PER_SEC / 10, 24 * 3600 * NSEC_PER_SEC),
-            "60s",
-            "duration",
-        ),
-        param(
-            "writers",
-            Kind::Count(0, 1024),
-            "1",
-            "number of tasks that write continuously",
-        ),
-        param(
-            "bulk",
-            Kind::Bytes(1 << 20, 1 << 44),
-            "1GiB",
-            "size at which a writer begins a new file",
-        ),
-        param(
-            "append",
-            Kind::Bytes(1, 1 << 30),
-            "4KiB",
-            "number of bytes appended before each fsync",
-        ),
-        param(
-            "think",
-            Kind::Time(0, 3600 * NSEC_PER_SEC),
-            "100ms",
-            "between fsyncs",
-        ),
+        param("seconds", Kind::Time(NSEC_PER_SEC / 10, 24 * 3600 * NSEC_PER_SEC), "60s",
+            "duration"),
+        param("writers", Kind::Count(0, 1024), "1", "number of tasks that write continuously"),
+        param("bulk", Kind::Bytes(1 << 20, 1 << 44), "1GiB",
+            "size at which a writer begins a new file"),
+        param("append", Kind::Bytes(1, 1 << 30), "4KiB",
+            "number of bytes appended before each fsync"),
+        param("think", Kind::Time(0, 3600 * NSEC_PER_SEC), "100ms", "between fsyncs"),
     ],
     profiles: &[profile(
         "alone",

@@ -21,31 +21,12 @@ pub const WORKLOAD: Workload = Workload {
     metric: "MB/s (MiB), higher is better",
     stresses: "one reader with read-ahead: depth 1 to 2, requests as large as the read-ahead window",
     source: "hdparm 9.65 -t",
+    #[rustfmt::skip]
     params: &[
-        param(
-            "seconds",
-            Kind::Time(NSEC_PER_SEC / 100, 3600 * NSEC_PER_SEC),
-            "3s",
-            "duration",
-        ),
-        param(
-            "direct",
-            Kind::Flag,
-            "no",
-            "read without the page cache (--direct)",
-        ),
-        param(
-            "settle",
-            Kind::Time(0, 60 * NSEC_PER_SEC),
-            "3s",
-            "sleep before the first read",
-        ),
-        param(
-            "touch",
-            Kind::Time(0, NSEC_PER_SEC),
-            "50us",
-            "CPU time to access 2 MiB in memory",
-        ),
+        param("seconds", Kind::Time(NSEC_PER_SEC / 100, 3600 * NSEC_PER_SEC), "3s", "duration"),
+        param("direct", Kind::Flag, "no", "read without the page cache (--direct)"),
+        param("settle", Kind::Time(0, 60 * NSEC_PER_SEC), "3s", "sleep before the first read"),
+        param("touch", Kind::Time(0, NSEC_PER_SEC), "50us", "CPU time to access 2 MiB in memory"),
     ],
     profiles: &[],
     needs: Needs::Device,

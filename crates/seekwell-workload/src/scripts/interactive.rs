@@ -20,43 +20,16 @@ pub const WORKLOAD: Workload = Workload {
     metric: "mean ms per read, lower is better; also 99th percentile and writers' MB/s",
     stresses: "a single synchronous read that waits for a full queue of writeback",
     source: "the situation for which asynchronous limits, read expiry and idling were designed",
+    #[rustfmt::skip]
     params: &[
-        param(
-            "seconds",
-            Kind::Time(NSEC_PER_SEC / 10, 24 * 3600 * NSEC_PER_SEC),
-            "60s",
-            "duration",
-        ),
-        param(
-            "writers",
-            Kind::Count(0, 1024),
-            "1",
-            "number of tasks that write continuously",
-        ),
-        param(
-            "size",
-            Kind::Bytes(1 << 20, 1 << 44),
-            "2GiB",
-            "size of the file that is read",
-        ),
-        param(
-            "bulk",
-            Kind::Bytes(1 << 20, 1 << 44),
-            "1GiB",
-            "size at which a writer begins a new file",
-        ),
-        param(
-            "block",
-            Kind::Bytes(512, 16 << 20),
-            "4KiB",
-            "size of a read",
-        ),
-        param(
-            "think",
-            Kind::Time(0, 3600 * NSEC_PER_SEC),
-            "50ms",
-            "between reads",
-        ),
+        param("seconds", Kind::Time(NSEC_PER_SEC / 10, 24 * 3600 * NSEC_PER_SEC), "60s",
+            "duration"),
+        param("writers", Kind::Count(0, 1024), "1", "number of tasks that write continuously"),
+        param("size", Kind::Bytes(1 << 20, 1 << 44), "2GiB", "size of the file that is read"),
+        param("bulk", Kind::Bytes(1 << 20, 1 << 44), "1GiB",
+            "size at which a writer begins a new file"),
+        param("block", Kind::Bytes(512, 16 << 20), "4KiB", "size of a read"),
+        param("think", Kind::Time(0, 3600 * NSEC_PER_SEC), "50ms", "between reads"),
     ],
     profiles: &[profile(
         "alone",

@@ -21,31 +21,16 @@ pub const WORKLOAD: Workload = Workload {
     metric: "MB/s (MiB, whole KiB/s), higher is better",
     stresses: "one throttled writer; one reader with read-ahead",
     source: "iozone 3.347 -r 64k -s 8192M -i0 [-i1]; pts/iozone-1.7.0",
+    #[rustfmt::skip]
     params: &[
-        param(
-            "size",
-            Kind::Bytes(4096, 1 << 44),
-            "8GiB",
-            "size of the file, in whole records (-s)",
-        ),
-        param(
-            "record",
-            Kind::Bytes(512, 16 << 20),
-            "64KiB",
-            "size of a record, which is one call (-r)",
-        ),
-        param(
-            "test",
-            Kind::Choice(&["write", "read"]),
-            "write",
-            "test that gives the metric: -i0, or -i0 -i1",
-        ),
-        param(
-            "flush",
-            Kind::Flag,
-            "no",
-            "include an fsync in the measured time of the write (-e of later profiles)",
-        ),
+        param("size", Kind::Bytes(4096, 1 << 44), "8GiB",
+            "size of the file, in whole records (-s)"),
+        param("record", Kind::Bytes(512, 16 << 20), "64KiB",
+            "size of a record, which is one call (-r)"),
+        param("test", Kind::Choice(&["write", "read"]), "write",
+            "test that gives the metric: -i0, or -i0 -i1"),
+        param("flush", Kind::Flag, "no",
+            "include an fsync in the measured time of the write (-e of later profiles)"),
     ],
     profiles: &[
         profile("write", "8GB write", &[]),

@@ -28,68 +28,30 @@ pub const WORKLOAD: Workload = Workload {
     metric: "MiB/s, higher is better",
     stresses: "an interrupted sequential reader: idling, anticipation",
     source: "a published scan of 2008 (MySQL 5.1, SATA disk)",
+    #[rustfmt::skip]
     params: &[
-        param(
-            "size",
-            Kind::Bytes(1 << 20, 1 << 44),
-            "13000MiB",
-            "size of the partition",
-        ),
-        param(
-            "engine",
-            Kind::Choice(&["innodb", "myisam"]),
-            "innodb",
-            "innodb: a query thread and a read thread; myisam: one thread",
-        ),
-        param(
-            "order",
-            Kind::Choice(&["sequential", "pieces"]),
-            "pieces",
-            "order of the table's pieces in its file: sequential, or random",
-        ),
-        param(
-            "piece",
-            Kind::Bytes(64 << 10, 1 << 30),
-            "1MiB",
-            "size of a piece",
-        ),
-        param(
-            "intruder",
-            Kind::Count(0, 10_000),
-            "22",
-            "small random reads per second by another task; 0: none",
-        ),
-        param(
-            "thinks",
-            Kind::Flag,
-            "no",
-            "the intruder pauses after each read, like a single thread; otherwise it keeps its \
-             rate",
-        ),
-        param(
-            "direct",
-            Kind::Flag,
-            "no",
-            "read without the page cache (innodb_flush_method=O_DIRECT)",
-        ),
-        param(
-            "cpu",
-            Kind::Time(0, NSEC_PER_SEC),
-            "50us",
-            "CPU time to count a page of 16 KiB",
-        ),
+        param("size", Kind::Bytes(1 << 20, 1 << 44), "13000MiB", "size of the partition"),
+        param("engine", Kind::Choice(&["innodb", "myisam"]), "innodb",
+            "innodb: a query thread and a read thread; myisam: one thread"),
+        param("order", Kind::Choice(&["sequential", "pieces"]), "pieces",
+            "order of the table's pieces in its file: sequential, or random"),
+        param("piece", Kind::Bytes(64 << 10, 1 << 30), "1MiB", "size of a piece"),
+        param("intruder", Kind::Count(0, 10_000), "22",
+            "small random reads per second by another task; 0: none"),
+        param("thinks", Kind::Flag, "no",
+            "the intruder pauses after each read, like a single thread; otherwise it keeps its rate"),
+        param("direct", Kind::Flag, "no",
+            "read without the page cache (innodb_flush_method=O_DIRECT)"),
+        param("cpu", Kind::Time(0, NSEC_PER_SEC), "50us", "CPU time to count a page of 16 KiB"),
     ],
+    #[rustfmt::skip]
     profiles: &[
         profile(
             "published",
             "a fragmented table and another reader, which the published results suggest",
             &[],
         ),
-        profile(
-            "single",
-            "one sequential stream: the scheduler has no effect",
-            SINGLE,
-        ),
+        profile("single", "one sequential stream: the scheduler has no effect", SINGLE),
         profile(
             "two-threads",
             "query thread and read thread without another reader",

@@ -29,50 +29,21 @@ pub const WORKLOAD: Workload = Workload {
     stresses: "CPU and page cache; the disk has only journal commits (no effect expected) unless \
                synced",
     source: "PostMark 1.51; pts/postmark-1.0.0",
+    #[rustfmt::skip]
     params: &[
-        param(
-            "files",
-            Kind::Count(1, 1_000_000),
-            "500",
-            "number of files at the start (set number)",
-        ),
-        param(
-            "transactions",
-            Kind::Count(1, 100_000_000),
-            "25000",
-            "number of transactions (set transactions)",
-        ),
-        param(
-            "low",
-            Kind::Bytes(1, 1 << 40),
-            "5120",
-            "minimum file size (set size)",
-        ),
-        param(
-            "high",
-            Kind::Bytes(2, 1 << 40),
-            "524288",
-            "upper bound of file sizes, exclusive (set size)",
-        ),
-        param(
-            "seed",
-            Kind::Count(0, u64::MAX),
-            "42",
-            "seed of the sequence of operations (set seed)",
-        ),
-        param(
-            "think",
-            Kind::Time(0, NSEC_PER_SEC),
-            "50us",
-            "CPU time per transaction in addition to its system calls",
-        ),
-        param(
-            "sync",
-            Kind::Count(0, 100_000_000),
-            "0",
-            "sync before the measured time and after this many transactions; 0: never, as in the \
-             original",
-        ),
+        param("files", Kind::Count(1, 1_000_000), "500",
+            "number of files at the start (set number)"),
+        param("transactions", Kind::Count(1, 100_000_000), "25000",
+            "number of transactions (set transactions)"),
+        param("low", Kind::Bytes(1, 1 << 40), "5120", "minimum file size (set size)"),
+        param("high", Kind::Bytes(2, 1 << 40), "524288",
+            "upper bound of file sizes, exclusive (set size)"),
+        param("seed", Kind::Count(0, u64::MAX), "42",
+            "seed of the sequence of operations (set seed)"),
+        param("think", Kind::Time(0, NSEC_PER_SEC), "50us",
+            "CPU time per transaction in addition to its system calls"),
+        param("sync", Kind::Count(0, 100_000_000), "0",
+            "sync before the measured time and after this many transactions; 0: never, as in the original"),
     ],
     profiles: &[profile(
         "large",

@@ -22,31 +22,13 @@ pub const WORKLOAD: Workload = Workload {
     metric: "whole seeks/s, higher is better; also ms per seek",
     stresses: "a single synchronous reader: device latency, CPU per request, idling",
     source: "seeker 2.0 (linuxinsight.com, 2007); threads as in 3.0",
+    #[rustfmt::skip]
     params: &[
-        param(
-            "seconds",
-            Kind::Time(NSEC_PER_SEC / 100, 3600 * NSEC_PER_SEC),
-            "30s",
-            "duration",
-        ),
-        param(
-            "threads",
-            Kind::Count(1, 1024),
-            "1",
-            "number of reader threads (version 3.0)",
-        ),
-        param(
-            "direct",
-            Kind::Flag,
-            "no",
-            "read 4 KiB with O_DIRECT instead",
-        ),
-        param(
-            "think",
-            Kind::Time(0, NSEC_PER_SEC),
-            "0",
-            "CPU time per seek in addition to its system calls",
-        ),
+        param("seconds", Kind::Time(NSEC_PER_SEC / 100, 3600 * NSEC_PER_SEC), "30s", "duration"),
+        param("threads", Kind::Count(1, 1024), "1", "number of reader threads (version 3.0)"),
+        param("direct", Kind::Flag, "no", "read 4 KiB with O_DIRECT instead"),
+        param("think", Kind::Time(0, NSEC_PER_SEC), "0",
+            "CPU time per seek in addition to its system calls"),
     ],
     profiles: &[],
     needs: Needs::Device,

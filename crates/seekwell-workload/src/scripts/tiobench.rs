@@ -25,41 +25,21 @@ pub const WORKLOAD: Workload = Workload {
     stresses: "sorting across submitters: concurrent fsyncs, each of which writes a few blocks \
                across its file",
     source: "tiobench 0.3.3 (tiotest -k3 -k2); pts/tiobench-1.1.0",
+    #[rustfmt::skip]
     params: &[
-        param(
-            "size",
-            Kind::Bytes(4096, 1 << 40),
-            "64MiB",
-            "size of each thread's file, in whole blocks (-f)",
-        ),
-        param(
-            "threads",
-            Kind::Count(1, 1024),
-            "8",
-            "number of threads (-t)",
-        ),
-        param(
-            "block",
-            Kind::Bytes(512, 16 << 20),
-            "4KiB",
-            "size of a call (-b)",
-        ),
-        param(
-            "random",
-            Kind::Count(1, 10_000_000),
-            "1000",
-            "number of random writes per thread (-r)",
-        ),
+        param("size", Kind::Bytes(4096, 1 << 40), "64MiB",
+            "size of each thread's file, in whole blocks (-f)"),
+        param("threads", Kind::Count(1, 1024), "8", "number of threads (-t)"),
+        param("block", Kind::Bytes(512, 16 << 20), "4KiB", "size of a call (-b)"),
+        param("random", Kind::Count(1, 10_000_000), "1000",
+            "number of random writes per thread (-r)"),
     ],
+    #[rustfmt::skip]
     profiles: &[
         profile("64mb-8", "64MB, 8 threads", &[]),
         profile("64mb-16", "64MB, 16 threads", &[("threads", "16")]),
         profile("128mb-8", "128MB, 8 threads", &[("size", "128m")]),
-        profile(
-            "128mb-16",
-            "128MB, 16 threads",
-            &[("size", "128m"), ("threads", "16")],
-        ),
+        profile("128mb-16", "128MB, 16 threads", &[("size", "128m"), ("threads", "16")]),
     ],
     needs: Needs::Directory,
     space: |p| p.int("size") * p.int("threads"),

@@ -22,44 +22,18 @@ pub const WORKLOAD: Workload = Workload {
     metric: "requests/s, higher is better",
     stresses: "CPU; the disk has only a log of a few hundred kB/s (no effect expected)",
     source: "apache 2.2.21 and nginx 1.0.11 under ab -c 100; pts/apache-1.4.0, pts/nginx-1.1.0",
+    #[rustfmt::skip]
     params: &[
-        param(
-            "requests",
-            Kind::Count(1, 1_000_000_000),
-            "700000",
-            "total number of requests (ab -n)",
-        ),
-        param(
-            "workers",
-            Kind::Count(1, 1024),
-            "100",
-            "number of server processes or threads",
-        ),
-        param(
-            "cpu",
-            Kind::Time(0, NSEC_PER_SEC),
-            "102us",
-            "CPU time of the server per request in addition to its five system calls",
-        ),
-        param(
-            "connections",
-            Kind::Count(1, 4096),
-            "100",
-            "number of concurrent requests (ab -c)",
-        ),
-        param(
-            "client",
-            Kind::Time(0, NSEC_PER_SEC),
-            "70us",
-            "CPU time of ab per request; ab has one thread for all connections",
-        ),
+        param("requests", Kind::Count(1, 1_000_000_000), "700000",
+            "total number of requests (ab -n)"),
+        param("workers", Kind::Count(1, 1024), "100", "number of server processes or threads"),
+        param("cpu", Kind::Time(0, NSEC_PER_SEC), "102us",
+            "CPU time of the server per request in addition to its five system calls"),
+        param("connections", Kind::Count(1, 4096), "100", "number of concurrent requests (ab -c)"),
+        param("client", Kind::Time(0, NSEC_PER_SEC), "70us",
+            "CPU time of ab per request; ab has one thread for all connections"),
         param("page", Kind::Bytes(1, 1 << 30), "3064", "size of the page"),
-        param(
-            "line",
-            Kind::Bytes(1, 1 << 20),
-            "85",
-            "length of a log line",
-        ),
+        param("line", Kind::Bytes(1, 1 << 20), "85", "length of a log line"),
     ],
     profiles: &[
         profile(

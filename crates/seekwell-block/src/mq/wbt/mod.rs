@@ -445,12 +445,4 @@ impl Wbt {
             _ => {}
         }
     }
-    /// Handles a change of the `queue_depth` of a SCSI disk.
-    pub fn depth_changed(&mut self, depth: u32, now: Moment) {
-        if self.facts.depth != depth {
-            self.facts.depth = depth;
-            self.limits = Limits::new(depth);
-            self.wake_all(now);
-        }
-    }
 }

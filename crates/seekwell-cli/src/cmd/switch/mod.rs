@@ -8,10 +8,9 @@ use crate::cli::Switch;
 use crate::fail::Failure;
 use crate::out::{Out, ask, note};
 use seekwell_core::once::Once;
-use seekwell_core::prose::in_prose;
 use seekwell_host::block::{Device, Machine, Scheduler, Tree, Under};
 use seekwell_host::switch::command::{Held, code};
-use seekwell_host::switch::journal::{Found, Records};
+use seekwell_host::switch::journal::Records;
 use seekwell_host::switch::settings::Queue;
 use seekwell_host::switch::{SwitchError, Switched, Wish, check, names};
 use show::{again, change_lines, found, program, quoted, typed, undo};
@@ -386,29 +385,7 @@ fn during(
     for line in switched.disturbed() {
         note(false, &line);
     }
-    let mut left = Vec::new();
-    for done in switched.restore() {
-        match done {
-            Ok(Found::Restored {
-                device, scheduler, ..
-            }) => {
-                note(
-                    quiet,
-                    &format!(
-                        "{device}: {} and all settings are restored",
-                        in_prose(&scheduler)
-                    ),
-                );
-            }
-            Ok(Found::Moot { device, why }) => {
-                note(
-                    false,
-                    &format!("{device}: settings are not restored: {why}"),
-                );
-            }
-            Err(e) => left.push(e.to_string()),
-        }
-    }
+    let left = show::put_back(switched.restore(), quiet);
     let status = ran.map_err(|e| not_run(&command[0], &e));
     if !left.is_empty() {
         let code = status

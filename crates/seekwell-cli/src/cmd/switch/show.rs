@@ -1,5 +1,6 @@
 //! Changes and how to undo them, as text and as commands.
 
+use crate::out::note;
 use seekwell_core::prose::in_prose;
 use seekwell_host::block::Tree;
 use seekwell_host::switch::journal::Found;
@@ -72,6 +73,35 @@ pub fn again() -> String {
     let args = std::env::args_os().skip(1);
     let args: Vec<String> = args.map(|a| quoted(&a.to_string_lossy())).collect();
     format!("sudo {} {}", program(), args.join(" "))
+}
+
+/// Prints how each device was restored. Returns the errors.
+pub fn put_back(
+    found: impl IntoIterator<Item = Result<Found, impl std::fmt::Display>>,
+    quiet: bool,
+) -> Vec<String> {
+    let mut left = Vec::new();
+    for found in found {
+        match found {
+            Ok(Found::Restored {
+                device, scheduler, ..
+            }) => note(
+                quiet,
+                &format!(
+                    "{device}: {} and all settings are restored",
+                    in_prose(&scheduler)
+                ),
+            ),
+            Ok(Found::Moot { device, why }) => {
+                note(
+                    false,
+                    &format!("{device}: settings are not restored: {why}"),
+                );
+            }
+            Err(e) => left.push(e.to_string()),
+        }
+    }
+    left
 }
 
 /// Returns the changes of a device, one line each.

@@ -11,28 +11,14 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 /// The settings of a queue with their descriptions.
+#[rustfmt::skip]
 pub(in crate::experiment) const QUEUE: &[(&str, &str)] = &[
     ("hz", "Kernel ticks per second (CONFIG_HZ), 24 to 10000."),
-    (
-        "nr_requests",
-        "queue/nr_requests, 4 to 10240. Default: that of the block layer.",
-    ),
-    (
-        "depth",
-        "device/queue_depth, 1 to 65536. Default: the depth of the device.",
-    ),
-    (
-        "max_sectors_kb",
-        "queue/max_sectors_kb, 4 to 32767. Default: that of the kernel.",
-    ),
-    (
-        "max_segments",
-        "queue/max_segments, 1 to 65535. Default: that of the default driver.",
-    ),
-    (
-        "nomerges",
-        "queue/nomerges: 0 merge, 1 simple merges only, 2 none.",
-    ),
+    ("nr_requests", "queue/nr_requests, 4 to 10240. Default: that of the block layer."),
+    ("depth", "device/queue_depth, 1 to 65536. Default: the depth of the device."),
+    ("max_sectors_kb", "queue/max_sectors_kb, 4 to 32767. Default: that of the kernel."),
+    ("max_segments", "queue/max_segments, 1 to 65535. Default: that of the default driver."),
+    ("nomerges", "queue/nomerges: 0 merge, 1 simple merges only, 2 none."),
 ];
 
 impl Reader<'_> {

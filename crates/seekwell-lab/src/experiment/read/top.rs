@@ -12,61 +12,30 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// The settings of `[experiment]` with their descriptions, for the schema and the documentation.
+#[rustfmt::skip]
 pub(in crate::experiment) const SETTINGS: &[(&str, &str)] = &[
     ("name", "Name of the experiment; results are found by it."),
     ("description", "Purpose of the experiment, in one sentence."),
-    (
-        "seed",
-        "Seed of the runs and of their order. The same seed gives the same bytes.",
-    ),
-    (
-        "margin",
-        "Relative difference that matters, for example 0.02 or \"2 %\".",
-    ),
-    (
-        "confidence",
-        "Confidence level of the intervals, for example 0.95 or \"95 %\".",
-    ),
-    (
-        "repeats",
-        "Number of blocks: \"10..60\", { min, max }, or 5 for a fixed number.",
-    ),
-    (
-        "target",
-        "Relative half-width of the intervals that ends a cell, for example 0.01 or \"1 %\".",
-    ),
-    (
-        "fraction",
-        "The half-width may also be this fraction of the effect, for example 0.25.",
-    ),
-    (
-        "stop",
-        "Rule that ends a cell: \"width\", \"decided\" or \"fixed\" (after the maximum of repeats).",
-    ),
+    ("seed", "Seed of the runs and of their order. The same seed gives the same bytes."),
+    ("margin", "Relative difference that matters, for example 0.02 or \"2 %\"."),
+    ("confidence", "Confidence level of the intervals, for example 0.95 or \"95 %\"."),
+    ("repeats", "Number of blocks: \"10..60\", { min, max }, or 5 for a fixed number."),
+    ("target",
+        "Relative half-width of the intervals that ends a cell, for example 0.01 or \"1 %\"."),
+    ("fraction", "The half-width may also be this fraction of the effect, for example 0.25."),
+    ("stop",
+        "Rule that ends a cell: \"width\", \"decided\" or \"fixed\" (after the maximum of repeats)."),
     ("budget", "Limit on wall-clock time, for example \"10min\"."),
-    (
-        "order",
-        "Order of the runs: \"interleaved\" (blocks in random order) or \"sequential\" (one scheduler \
-         after another, as in most publications).",
-    ),
-    (
-        "warmup",
-        "Warm-up that timed runs leave out: \"auto\", or a time such as \"20s\".",
-    ),
-    (
-        "state",
-        "State of flash drives before a run: \"fresh\", \"filled\", \"used\" or \"steady\".",
-    ),
+    ("order",
+        "Order of the runs: \"interleaved\" (blocks in random order) or \"sequential\" (one \
+         scheduler after another, as in most publications)."),
+    ("warmup", "Warm-up that timed runs leave out: \"auto\", or a time such as \"20s\"."),
+    ("state", "State of flash drives before a run: \"fresh\", \"filled\", \"used\" or \"steady\"."),
     ("carried", "The drive keeps its state from run to run."),
-    (
-        "reference",
-        "The scheduler that the others are compared with.",
-    ),
-    (
-        "kernel",
+    ("reference", "The scheduler that the others are compared with."),
+    ("kernel",
         "Kernel of the experiment, for example \"6.8\", or \"here\" for the running kernel. It \
-         determines the versions of the schedulers, the limits of the queue and the machine.",
-    ),
+         determines the versions of the schedulers, the limits of the queue and the machine."),
 ];
 
 /// The states of a drive, by name.

@@ -16,93 +16,44 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// The keys of all workloads with their descriptions.
+#[rustfmt::skip]
 pub(in crate::experiment) const WORK: &[(&str, &str)] = &[
-    (
-        "use",
-        "A workload of `seekwell workloads`, optionally with parameters after a colon.",
-    ),
-    (
-        "fio",
-        "A fio job file; a relative path starts at the folder of this file.",
-    ),
-    (
-        "trace",
-        "A recorded trace; a relative path starts at the folder of this file.",
-    ),
+    ("use", "A workload of `seekwell workloads`, optionally with parameters after a colon."),
+    ("fio", "A fio job file; a relative path starts at the folder of this file."),
+    ("trace", "A recorded trace; a relative path starts at the folder of this file."),
     ("name", "Name in tables."),
-    (
-        "metric",
+    ("metric",
         "The deciding metric: a metric of the workload, or the rate, mean, max or p99 of its \
-         operations, for example \"fsync p99\".",
-    ),
-    (
-        "limit",
-        "Limit of a run in simulated time, for example \"30s\".",
-    ),
-    (
-        "beside",
-        "Background workloads, which are not measured; the prefix `loop:` restarts them when they \
-         end.",
-    ),
+         operations, for example \"fsync p99\"."),
+    ("limit", "Limit of a run in simulated time, for example \"30s\"."),
+    ("beside",
+        "Background workloads, which are not measured; the prefix `loop:` restarts them when they end."),
 ];
 
 /// The additional keys of a fio job file.
+#[rustfmt::skip]
 pub(in crate::experiment) const FIO: &[(&str, &str)] = &[
     ("text", "Text of the job file, instead of a file."),
-    (
-        "includes",
-        "Texts of the files that the job file includes, by name.",
-    ),
-    (
-        "variables",
-        "Values of the variables of the job file, by name.",
-    ),
+    ("includes", "Texts of the files that the job file includes, by name."),
+    ("variables", "Values of the variables of the job file, by name."),
 ];
 
 /// The additional keys of a trace.
+#[rustfmt::skip]
 pub(in crate::experiment) const TRACE: &[(&str, &str)] = &[
-    (
-        "mode",
-        "When records are submitted: \"timed\", \"scaled:FACTOR\", \"depth:N\" or \"closed\".",
-    ),
-    (
-        "fit",
-        "What to do with records beyond the end of the device: \"strict\" or \"wrap\".",
-    ),
-    (
-        "format",
-        "A format of `seekwell formats`; default: detected from the first bytes.",
-    ),
-    (
-        "stream",
-        "Events of a block trace to replay: \"queue\" (bios) or \"issue\" (requests).",
-    ),
+    ("mode",
+        "When records are submitted: \"timed\", \"scaled:FACTOR\", \"depth:N\" or \"closed\"."),
+    ("fit", "What to do with records beyond the end of the device: \"strict\" or \"wrap\"."),
+    ("format", "A format of `seekwell formats`; default: detected from the first bytes."),
+    ("stream", "Events of a block trace to replay: \"queue\" (bios) or \"issue\" (requests)."),
     ("records", "Stop after this many records."),
-    (
-        "volume",
-        "Only records of this device, for example \"8,16\", or of this volume.",
-    ),
-    (
-        "from",
-        "Only records at least this long after the first, for example \"10s\".",
-    ),
-    (
-        "until",
-        "Only records less than this long after the first, for example \"60s\".",
-    ),
+    ("volume", "Only records of this device, for example \"8,16\", or of this volume."),
+    ("from", "Only records at least this long after the first, for example \"10s\"."),
+    ("until", "Only records less than this long after the first, for example \"60s\"."),
     ("pids", "Only records of these processes."),
-    (
-        "response_unit",
-        "Unit of response times, if the format does not define it: ns, us or ms.",
-    ),
-    (
-        "allow_truncated",
-        "True: a truncated trace ends with a warning instead of an error.",
-    ),
-    (
-        "sha256",
-        "SHA-256 of the file. A file with another hash is rejected.",
-    ),
+    ("response_unit", "Unit of response times, if the format does not define it: ns, us or ms."),
+    ("allow_truncated", "True: a truncated trace ends with a warning instead of an error."),
+    ("sha256", "SHA-256 of the file. A file with another hash is rejected."),
 ];
 
 /// What happens to trace records beyond the end of the device, by name.

@@ -37,24 +37,15 @@ pub(super) fn host() -> Value {
         "settle" => json!({ "type": "string", "pattern": r"^ *[0-9.]+ *(ms|s|m|h) *$" }),
         _ => json!({ "type": "string", "minLength": 1 }),
     };
+    #[rustfmt::skip]
     let of = [
-        (
-            "path",
-            "A directory on the disk; Seekwell writes its own files there and removes them.",
-        ),
-        (
-            "device",
-            "Name of the disk below the directory. If it is given, Seekwell does not ask for confirmation.",
-        ),
-        (
-            "equal",
+        ("path", "A directory on the disk; Seekwell writes its own files there and removes them."),
+        ("device",
+            "Name of the disk below the directory. If it is given, Seekwell does not ask for confirmation."),
+        ("equal",
             "Queue attributes that are the same in all runs, or \"kernel\" for each scheduler's \
-             own defaults. Default: iostats = 1.",
-        ),
-        (
-            "settle",
-            "Pause between the change of the scheduler and the run. Default: 500ms.",
-        ),
+             own defaults. Default: iostats = 1."),
+        ("settle", "Pause between the change of the scheduler and the run. Default: 500ms."),
     ];
     let mut table = closed(keys(&of, value));
     table["required"] = json!(["path"]);
@@ -68,11 +59,9 @@ pub(super) fn scheduler() -> Value {
         "minLength": 1,
         "examples": ["none", "mq-deadline", "kyber", "bfq", "bfq:low_latency=0"],
     });
+    #[rustfmt::skip]
     let of = [
-        (
-            "use",
-            "A scheduler of the disk's queue, in the kernel's spelling.",
-        ),
+        ("use", "A scheduler of the disk's queue, in the kernel's spelling."),
         ("name", "Name in tables."),
     ];
     let mut table = open(keys(&of, |key| match key {
@@ -110,54 +99,26 @@ pub(super) fn workload() -> Value {
         "ionice" => json!({ "type": "string", "pattern": "^((rt|be)(:[0-7])?|idle(:[0-7])?)$" }),
         _ => text.clone(),
     };
+    #[rustfmt::skip]
     let of = [
-        (
-            "use",
-            "The program of a recipe, a script of `seekwell workloads`, NAME.toml or NAME.fio.",
-        ),
-        (
-            "command",
-            "A command line; its duration is measured, unless `regex` finds a number.",
-        ),
+        ("use",
+            "The program of a recipe, a script of `seekwell workloads`, NAME.toml or NAME.fio."),
+        ("command", "A command line; its duration is measured, unless `regex` finds a number."),
         ("name", "Name in tables."),
-        (
-            "metric",
-            "Name of the deciding metric, if it is not the first metric.",
-        ),
+        ("metric", "Name of the deciding metric, if it is not the first metric."),
         ("limit", "Time limit of a run, for example 90s or 10m."),
-        (
-            "beside",
-            "Background workloads, for example loop:streams:kind=read,ionice=idle.",
-        ),
-        (
-            "regex",
-            "For a command: a regular expression whose group is the measured number.",
-        ),
+        ("beside", "Background workloads, for example loop:streams:kind=read,ionice=idle."),
+        ("regex", "For a command: a regular expression whose group is the measured number."),
         ("metric_name", "Name of the measured number."),
         ("unit", "Its unit."),
         ("better", "Which direction is better."),
-        (
-            "ionice",
-            "I/O priority class and level, for example rt:0, be:7 or idle.",
-        ),
+        ("ionice", "I/O priority class and level, for example rt:0, be:7 or idle."),
         ("nice", "Niceness."),
         ("weight", "Weight of the workload's cgroup."),
-        (
-            "rbps",
-            "Limit on the bytes that the workload's cgroup reads per second.",
-        ),
-        (
-            "wbps",
-            "Limit on the bytes that the workload's cgroup writes per second.",
-        ),
-        (
-            "riops",
-            "Limit on the reads per second of the workload's cgroup.",
-        ),
-        (
-            "wiops",
-            "Limit on the writes per second of the workload's cgroup.",
-        ),
+        ("rbps", "Limit on the bytes that the workload's cgroup reads per second."),
+        ("wbps", "Limit on the bytes that the workload's cgroup writes per second."),
+        ("riops", "Limit on the reads per second of the workload's cgroup."),
+        ("wiops", "Limit on the writes per second of the workload's cgroup."),
     ];
     let mut table = open(keys(&of, value));
     table["anyOf"] = json!([

@@ -5,113 +5,34 @@ use crate::cx::Cx;
 use crate::tunable::{INT_MAX, Kind, StoreError, Tunable, UINT_MAX, strict_u64};
 use seekwell_core::Nanos;
 
-const fn tunable(
-    name: &'static str,
-    kind: Kind,
-    unit: &'static str,
-    default: &'static str,
-    range: (i64, i64),
-    help: &'static str,
-) -> Tunable {
-    Tunable {
-        name,
-        kind,
-        unit,
-        default,
-        min: range.0,
-        max: range.1,
-        help,
-    }
-}
-
 /// All tunables of multi-queue BFQ.
+#[rustfmt::skip]
 pub const TUNABLES: &[Tunable] = &[
-    tunable(
-        "fifo_expire_sync",
-        Kind::Ms,
-        "ms",
-        "125",
-        (1, INT_MAX),
-        "Age at which the oldest sync request of a queue goes first. It is checked once per slot.",
-    ),
-    tunable(
-        "fifo_expire_async",
-        Kind::Ms,
-        "ms",
-        "250",
-        (1, INT_MAX),
-        "Age at which the oldest async request of a queue goes first. It is checked once per slot.",
-    ),
-    tunable(
-        "back_seek_max",
-        Kind::Count,
-        "KiB",
-        "16384",
-        (0, INT_MAX),
-        "Largest distance behind the head at which a request still counts as near (twice this, in \
-         sectors).",
-    ),
-    tunable(
-        "back_seek_penalty",
-        Kind::Count,
-        "factor",
-        "2",
-        (1, INT_MAX),
-        "One sector behind the head counts as this many sectors in front of it.",
-    ),
-    tunable(
-        "slice_idle",
-        Kind::Ms,
-        "ms",
-        "8",
-        (0, INT_MAX),
+    Tunable::new("fifo_expire_sync", Kind::Ms, "ms", "125", (1, INT_MAX),
+        "Age at which the oldest sync request of a queue goes first. It is checked once per slot."),
+    Tunable::new("fifo_expire_async", Kind::Ms, "ms", "250", (1, INT_MAX),
+        "Age at which the oldest async request of a queue goes first. It is checked once per slot."),
+    Tunable::count("back_seek_max", "KiB", "16384",
+        "Largest distance behind the head at which a request still counts as near (twice this, in sectors)."),
+    Tunable::count("back_seek_penalty", "factor", "2",
+        "One sector behind the head counts as this many sectors in front of it.").range(1, INT_MAX),
+    Tunable::new("slice_idle", Kind::Ms, "ms", "8", (0, INT_MAX),
         "How long the device idles for a queue that will soon send more. 0: never (except with \
-         strict_guarantees); less fairness, better use of fast devices.",
-    ),
-    tunable(
-        "slice_idle_us",
-        Kind::Us,
-        "us",
-        "8000",
-        (0, UINT_MAX),
-        "The value of slice_idle in microseconds.",
-    ),
-    tunable(
-        "max_budget",
-        Kind::Count,
-        "sectors",
-        "0",
-        (0, INT_MAX),
+         strict_guarantees); less fairness, better use of fast devices."),
+    Tunable::new("slice_idle_us", Kind::Us, "us", "8000", (0, UINT_MAX),
+        "The value of slice_idle in microseconds."),
+    Tunable::count("max_budget", "sectors", "0",
         "Largest number of sectors in a slot; 0: computed from the measured peak rate. Larger: \
-         more throughput; smaller: lower latency.",
-    ),
-    tunable(
-        "timeout_sync",
-        Kind::MsJiffies,
-        "ms",
-        "125",
-        (1, INT_MAX),
+         more throughput; smaller: lower latency."),
+    Tunable::ms("timeout_sync", "125",
         "Longest time of a slot of a sync or async queue. Larger: more throughput of slow queues; \
-         smaller: lower latency.",
-    ),
-    tunable(
-        "strict_guarantees",
-        Kind::Bool,
-        "bool",
-        "0",
-        (0, 1),
+         smaller: lower latency.").range(1, INT_MAX),
+    Tunable::flag("strict_guarantees", "0",
         "At most one request is in the driver, and the device always idles for the queue in \
          service. Shares are exact, but throughput is lower. Setting it raises slice_idle to at \
-         least 8 ms.",
-    ),
-    tunable(
-        "low_latency",
-        Kind::Bool,
-        "bool",
-        "1",
-        (0, 1),
-        "Raise the weights of interactive and soft real-time queues.",
-    ),
+         least 8 ms."),
+    Tunable::flag("low_latency", "1",
+        "Raise the weights of interactive and soft real-time queues."),
 ];
 
 impl Bfq {

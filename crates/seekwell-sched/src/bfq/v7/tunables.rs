@@ -5,180 +5,47 @@ use super::BfqSq;
 use crate::cx::Cx;
 use crate::tunable::{INT_MAX, Kind, StoreError, Tunable, legacy_int};
 
-const fn tunable(
-    name: &'static str,
-    kind: Kind,
-    unit: &'static str,
-    default: &'static str,
-    min: i64,
-    help: &'static str,
-) -> Tunable {
-    let max = match kind {
-        Kind::Bool => 1,
-        _ => INT_MAX,
-    };
-    Tunable {
-        name,
-        kind,
-        unit,
-        default,
-        min,
-        max,
-        help,
-    }
-}
-
+#[rustfmt::skip]
 const COMMON: [Tunable; 18] = [
-    tunable(
-        "fifo_expire_sync",
-        Kind::MsJiffies,
-        "ms",
-        "125",
-        1,
-        "Age at which the oldest sync request of a queue goes first. It is checked once per slot.",
-    ),
-    tunable(
-        "fifo_expire_async",
-        Kind::MsJiffies,
-        "ms",
-        "250",
-        1,
-        "Age at which the oldest async request of a queue goes first. It is checked once per slot.",
-    ),
-    tunable(
-        "back_seek_max",
-        Kind::Count,
-        "KiB",
-        "16384",
-        0,
-        "Largest distance behind the head at which a request still counts as near (twice this, in \
-         sectors).",
-    ),
-    tunable(
-        "back_seek_penalty",
-        Kind::Count,
-        "factor",
-        "2",
-        1,
-        "One sector behind the head counts as this many sectors in front of it.",
-    ),
-    tunable(
-        "slice_idle",
-        Kind::MsJiffies,
-        "ms",
-        "8",
-        0,
+    Tunable::ms("fifo_expire_sync", "125",
+        "Age at which the oldest sync request of a queue goes first. It is checked once per \
+         slot.").range(1, INT_MAX),
+    Tunable::ms("fifo_expire_async", "250",
+        "Age at which the oldest async request of a queue goes first. It is checked once per \
+         slot.").range(1, INT_MAX),
+    Tunable::count("back_seek_max", "KiB", "16384",
+        "Largest distance behind the head at which a request still counts as near (twice this, in sectors)."),
+    Tunable::count("back_seek_penalty", "factor", "2",
+        "One sector behind the head counts as this many sectors in front of it.").range(1, INT_MAX),
+    Tunable::ms("slice_idle", "8",
         "How long the device idles for a queue that will soon send more. 0: never; less fairness, \
-         better use of fast devices.",
-    ),
-    tunable(
-        "max_budget",
-        Kind::Count,
-        "sectors",
-        "0",
-        0,
+         better use of fast devices."),
+    Tunable::count("max_budget", "sectors", "0",
         "Largest number of sectors in a slot; 0: computed from the measured peak rate. Larger: \
-         more throughput; smaller: lower latency.",
-    ),
-    tunable(
-        "max_budget_async_rq",
-        Kind::Count,
-        "requests",
-        "4",
-        1,
+         more throughput; smaller: lower latency."),
+    Tunable::count("max_budget_async_rq", "requests", "4",
         "Largest number of async requests in flight while other queues are busy; four times as \
-         many if no other queue is busy.",
-    ),
-    tunable(
-        "timeout_sync",
-        Kind::MsJiffies,
-        "ms",
-        "125",
-        1,
-        "Longest time of a slot of a sync queue, from its first completion on.",
-    ),
-    tunable(
-        "timeout_async",
-        Kind::MsJiffies,
-        "ms",
-        "40",
-        0,
-        "Longest time of a slot of an async queue.",
-    ),
-    tunable(
-        "low_latency",
-        Kind::Bool,
-        "bool",
-        "1",
-        0,
-        "Raise the weights of interactive and soft real-time queues.",
-    ),
-    tunable(
-        "wr_coeff",
-        Kind::Count,
-        "factor",
-        "20",
-        1,
-        "Factor on the weight of raised queues.",
-    ),
-    tunable(
-        "wr_max_time",
-        Kind::MsJiffies,
-        "ms",
-        "0 (computed)",
-        0,
-        "Longest raising period; 0: computed from the device's speed. Reading it gives the value \
-         in force.",
-    ),
-    tunable(
-        "wr_rt_max_time",
-        Kind::MsJiffies,
-        "ms",
-        "300",
-        0,
-        "How long a soft real-time queue is raised.",
-    ),
-    tunable(
-        "wr_min_idle_time",
-        Kind::MsJiffies,
-        "ms",
-        "2000",
-        0,
-        "A queue idle for this long counts as interactive.",
-    ),
-    tunable(
-        "wr_min_inter_arr_async",
-        Kind::MsJiffies,
-        "ms",
-        "500",
-        0,
-        "If no async request arrives for this time, the next one raises its async queue.",
-    ),
-    tunable(
-        "wr_max_softrt_rate",
-        Kind::Count,
-        "sectors/s",
-        "7000",
-        0,
-        "Queues slower than this may be soft real-time; 0: none.",
-    ),
-    Tunable {
-        name: "weights",
-        kind: Kind::ReadOnly,
-        unit: "list",
-        default: "",
-        min: 0,
-        max: 0,
-        help: "Lists the queues with their weights and the state of raising.",
-    },
-    tunable(
-        "quantum",
-        Kind::Count,
-        "requests",
-        "4",
-        1,
-        "v7r5: largest number of requests of a queue in flight while other queues are busy.",
-    ),
+         many if no other queue is busy.").range(1, INT_MAX),
+    Tunable::ms("timeout_sync", "125",
+        "Longest time of a slot of a sync queue, from its first completion on.").range(1, INT_MAX),
+    Tunable::ms("timeout_async", "40", "Longest time of a slot of an async queue."),
+    Tunable::flag("low_latency", "1",
+        "Raise the weights of interactive and soft real-time queues."),
+    Tunable::count("wr_coeff", "factor", "20",
+        "Factor on the weight of raised queues.").range(1, INT_MAX),
+    Tunable::ms("wr_max_time", "0 (computed)",
+        "Longest raising period; 0: computed from the device's speed. Reading it gives the value in force."),
+    Tunable::ms("wr_rt_max_time", "300", "How long a soft real-time queue is raised."),
+    Tunable::ms("wr_min_idle_time", "2000", "A queue idle for this long counts as interactive."),
+    Tunable::ms("wr_min_inter_arr_async", "500",
+        "If no async request arrives for this time, the next one raises its async queue."),
+    Tunable::count("wr_max_softrt_rate", "sectors/s", "7000",
+        "Queues slower than this may be soft real-time; 0: none."),
+    Tunable::new("weights", Kind::ReadOnly, "list", "", (0, 0),
+        "Lists the queues with their weights and the state of raising."),
+    Tunable::count("quantum", "requests", "4",
+        "v7r5: largest number of requests of a queue in flight while other queues are \
+         busy.").range(1, INT_MAX),
 ];
 
 /// Tunables of v7r5: all that v7 has.

@@ -89,7 +89,6 @@ pub fn config(m: &MachineSpec, scheduler: Era, seed: u64) -> Result<Config, Spec
     let mut c = Config::new(scheduler);
     c.seed = seed;
     // The modelled kernel's samples are not used here.
-    c.series = false;
     change(&mut c, m)?;
     Ok(c)
 }

@@ -26,114 +26,60 @@ const fn word(name: &'static str, values: &'static str, help: &'static str) -> W
 }
 
 /// All options, in the order of their documentation.
+#[rustfmt::skip]
 pub const WORDS: &[Word] = &[
-    word(
-        "kernel",
-        "2.6.18 to 7.0, or here",
-        "kernel above the queue; here means the running kernel [the scheduler's kernel]",
-    ),
+    word("kernel", "2.6.18 to 7.0, or here",
+        "kernel above the queue; here means the running kernel [the scheduler's kernel]"),
     word("memory", "16M to 4096G", "memory of the machine [4G]"),
-    word(
-        "cache",
-        "1M to 4096G",
-        "memory for the page cache [the rest of the memory]",
-    ),
+    word("cache", "1M to 4096G", "memory for the page cache [the rest of the memory]"),
     word("cores", "1 to 1024", "cores [4]"),
-    word(
-        "cpu",
-        "0.05 to 20",
-        "speed of a core relative to the default core of the kernel's era; all CPU costs of kernel and programs are divided by this number [1]",
-    ),
-    word(
-        "fs",
-        "ext3 or ext4",
-        "file system [that of the kernel's era]",
-    ),
-    word(
-        "data",
-        "ordered or writeback",
-        "mount option: with ordered, a commit first writes the file data of its transaction; with writeback, it does not write them [ordered]",
-    ),
-    word(
-        "commit",
-        "0 to 86400 s",
-        "mount option: seconds between two commits of the journal; 0 is the default [5]",
-    ),
-    word(
-        "barrier",
-        "0 or 1",
-        "mount option: flush the drive's cache (also barriers=yes or no, nobarrier) [1; with ext3: 0]",
-    ),
-    word(
-        "noatime",
-        "",
-        "mount option: always in effect; relatime and strictatime are not modelled",
-    ),
-    word(
-        "dirty_ratio",
-        "1 to 100 %",
-        "sysctl vm.dirty_ratio: percentage of dirtyable memory at which writers are throttled [20; with the modelled kernel 2.6.24: 10; with 2.6.18: 40]",
-    ),
-    word(
-        "dirty_background_ratio",
-        "0 to 100 %",
-        "sysctl vm.dirty_background_ratio: percentage of dirtyable memory above which background writeback starts [10; with the modelled kernel 2.6.24: 5]",
-    ),
-    word(
-        "dirty_bytes",
-        "8k to 4096G",
-        "sysctl vm.dirty_bytes: dirty memory at which writers are throttled, in bytes; replaces dirty_ratio",
-    ),
-    word(
-        "dirty_background_bytes",
-        "8k to 4096G",
-        "sysctl vm.dirty_background_bytes: dirty memory above which background writeback starts, in bytes; replaces dirty_background_ratio",
-    ),
-    word(
-        "dirty_expire_centisecs",
-        "0 to 8640000",
-        "sysctl vm.dirty_expire_centisecs: age at which dirty data are written back, in 1/100 s [3000]",
-    ),
-    word(
-        "dirty_writeback_centisecs",
-        "0 to 8640000",
-        "sysctl vm.dirty_writeback_centisecs: interval at which the flusher wakes up, in 1/100 s; 0 disables it [500]",
-    ),
-    word(
-        "read_ahead_kb",
-        "0 to 65536, a multiple of 4",
-        "queue/read_ahead_kb: largest read-ahead window, in KiB [128]",
-    ),
-    word(
-        "aged",
-        "0 to 32768",
-        "fragmentation: mean length of a file's contiguous runs, in blocks; 0 is a fresh file system [0]",
-    ),
-    word(
-        "placement",
-        "drawn or first",
-        "placement of files on a fresh file system: with drawn, the directory of the files is in a random group; with first, the directory is in the first group with free space [drawn]",
-    ),
-    word(
-        "phase",
-        "boot or drawn",
-        "start time of the program: with boot, the program starts in phase with the machine's clocks; with drawn, the seed determines the start time and the delay of each wake-up [boot]",
-    ),
-    word(
-        "without",
-        "MECHANISM+...",
-        "remove mechanisms, to measure their effect: plugging, readahead, stable-pages, ordered-data, shadows, metadata-reads, throttling, cpu, noidle or scheduler-cpu",
-    ),
-    word(
-        "cgroup",
-        "NAME:SETTING=VALUE:...+NAME:...",
-        "cgroups with the tasks in them and their limits: bulk:tasks=writer:wbps=2M (all settings: seekwell run --help)",
-    ),
-    word(
-        "limit",
-        "1 to 1000000000 s",
-        "stop the run after this many seconds of simulated time",
-    ),
+    word("cpu", "0.05 to 20",
+        "speed of a core relative to the default core of the kernel's era; all CPU costs of kernel \
+         and programs are divided by this number [1]"),
+    word("fs", "ext3 or ext4", "file system [that of the kernel's era]"),
+    word("data", "ordered or writeback",
+        "mount option: with ordered, a commit first writes the file data of its transaction; with \
+         writeback, it does not write them [ordered]"),
+    word("commit", "0 to 86400 s",
+        "mount option: seconds between two commits of the journal; 0 is the default [5]"),
+    word("barrier", "0 or 1",
+        "mount option: flush the drive's cache (also barriers=yes or no, nobarrier) [1; with ext3: 0]"),
+    word("noatime", "",
+        "mount option: always in effect; relatime and strictatime are not modelled"),
+    word("dirty_ratio", "1 to 100 %",
+        "sysctl vm.dirty_ratio: percentage of dirtyable memory at which writers are throttled [20; \
+         with the modelled kernel 2.6.24: 10; with 2.6.18: 40]"),
+    word("dirty_background_ratio", "0 to 100 %",
+        "sysctl vm.dirty_background_ratio: percentage of dirtyable memory above which background \
+         writeback starts [10; with the modelled kernel 2.6.24: 5]"),
+    word("dirty_bytes", "8k to 4096G",
+        "sysctl vm.dirty_bytes: dirty memory at which writers are throttled, in bytes; replaces dirty_ratio"),
+    word("dirty_background_bytes", "8k to 4096G",
+        "sysctl vm.dirty_background_bytes: dirty memory above which background writeback starts, \
+         in bytes; replaces dirty_background_ratio"),
+    word("dirty_expire_centisecs", "0 to 8640000",
+        "sysctl vm.dirty_expire_centisecs: age at which dirty data are written back, in 1/100 s [3000]"),
+    word("dirty_writeback_centisecs", "0 to 8640000",
+        "sysctl vm.dirty_writeback_centisecs: interval at which the flusher wakes up, in 1/100 s; \
+         0 disables it [500]"),
+    word("read_ahead_kb", "0 to 65536, a multiple of 4",
+        "queue/read_ahead_kb: largest read-ahead window, in KiB [128]"),
+    word("aged", "0 to 32768",
+        "fragmentation: mean length of a file's contiguous runs, in blocks; 0 is a fresh file system [0]"),
+    word("placement", "drawn or first",
+        "placement of files on a fresh file system: with drawn, the directory of the files is in a \
+         random group; with first, the directory is in the first group with free space [drawn]"),
+    word("phase", "boot or drawn",
+        "start time of the program: with boot, the program starts in phase with the machine's \
+         clocks; with drawn, the seed determines the start time and the delay of each wake-up \
+         [boot]"),
+    word("without", "MECHANISM+...",
+        "remove mechanisms, to measure their effect: plugging, readahead, stable-pages, \
+         ordered-data, shadows, metadata-reads, throttling, cpu, noidle or scheduler-cpu"),
+    word("cgroup", "NAME:SETTING=VALUE:...+NAME:...",
+        "cgroups with the tasks in them and their limits: bulk:tasks=writer:wbps=2M (all settings: \
+         seekwell run --help)"),
+    word("limit", "1 to 1000000000 s", "stop the run after this many seconds of simulated time"),
 ];
 
 /// Mount options of ext3 and ext4 that are not modelled. They are rejected with an explanation.

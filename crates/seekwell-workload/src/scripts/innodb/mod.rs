@@ -5,20 +5,17 @@
 //! - transactions that access pages of 16 KiB at uniformly distributed positions, and change some
 //!   of them
 //! - the buffer pool ([`pool`])
-//! - the redo log, which is buffered and written in blocks of 512 bytes ([`redo`])
-//! - the page cleaner ([`cleaner`])
+//! - the redo log, which is buffered and written in blocks of 512 bytes; a flush includes all
+//!   records that were inserted before the flush begins ([`redo`])
+//! - the page cleaner, whose rate depends on the fraction of dirty pages, on the age of the
+//!   checkpoint and on the end of the LRU list; it first writes copies of the pages sequentially
+//!   and syncs them, and then writes the pages in place ([`cleaner`])
 //! - writes by a thread that finds no clean buffer for its page
 //! - waits of transactions for the cleaner when the log is nearly full (log_free_check)
 //!
-//! A flush of the redo log includes all records that were inserted before the flush begins. The
-//! rate of the page cleaner depends on the fraction of dirty pages, on the age of the checkpoint
-//! and on the end of the LRU list. The cleaner first writes copies of the pages sequentially and
-//! syncs them, and then writes the pages in place.
-//!
 //! The model leaves out rows, locks, undo and purge, index pages above the leaves (which are always
-//! in memory), and read-ahead. It also leaves out the change buffer, the binary log, several pools
-//! and cleaners, and averages over past rounds in the cleaner's rate. Transactions do not wait for
-//! a page that another task is reading.
+//! in memory), read-ahead, the change buffer, the binary log, several pools and cleaners, averages
+//! over past rounds in the cleaner's rate, and waits for a page that another task is reading.
 
 mod cleaner;
 mod pool;
@@ -46,134 +43,52 @@ pub const WORKLOAD: Workload = Workload {
     stresses: "random reads of many threads while a page cleaner writes, and small synced log writes",
     source: "InnoDB of MySQL 8.0.26 to 8.4, defaults of 8.0 but for fdatasync; transactions like \
              those of sysbench oltp_read_write, uniform",
+    #[rustfmt::skip]
     params: &[
-        param(
-            "size",
-            Kind::Bytes(1 << 20, 1 << 40),
-            "1GiB",
-            "size of the tables",
-        ),
-        param(
-            "threads",
-            Kind::Count(1, 1024),
-            "16",
-            "number of connections, each with a thread",
-        ),
-        param(
-            "seconds",
-            Kind::Time(NSEC_PER_SEC / 100, 24 * 3600 * NSEC_PER_SEC),
-            "30s",
-            "duration",
-        ),
-        param(
-            "reads",
-            Kind::Count(0, 10_000),
-            "14",
-            "number of pages that a transaction reads",
-        ),
-        param(
-            "updates",
-            Kind::Count(0, 10_000),
-            "4",
-            "number of pages that a transaction changes; 0: transactions commit nothing",
-        ),
-        param(
-            "record",
-            Kind::Bytes(16, 64 << 10),
-            "250",
-            "log bytes that a change writes",
-        ),
-        param(
-            "think",
-            Kind::Time(0, NSEC_PER_SEC),
-            "500us",
-            "CPU time per transaction in addition to its system calls",
-        ),
-        param(
-            "innodb_buffer_pool_size",
-            Kind::Bytes(1 << 20, 1 << 40),
-            "128MiB",
-            "size of the buffer pool, which reduces the page cache; it is full at the start",
-        ),
-        param(
-            "innodb_flush_log_at_trx_commit",
-            Kind::Choice(&["0", "1", "2"]),
-            "1",
+        param("size", Kind::Bytes(1 << 20, 1 << 40), "1GiB", "size of the tables"),
+        param("threads", Kind::Count(1, 1024), "16", "number of connections, each with a thread"),
+        param("seconds", Kind::Time(NSEC_PER_SEC / 100, 24 * 3600 * NSEC_PER_SEC), "30s",
+            "duration"),
+        param("reads", Kind::Count(0, 10_000), "14", "number of pages that a transaction reads"),
+        param("updates", Kind::Count(0, 10_000), "4",
+            "number of pages that a transaction changes; 0: transactions commit nothing"),
+        param("record", Kind::Bytes(16, 64 << 10), "250", "log bytes that a change writes"),
+        param("think", Kind::Time(0, NSEC_PER_SEC), "500us",
+            "CPU time per transaction in addition to its system calls"),
+        param("innodb_buffer_pool_size", Kind::Bytes(1 << 20, 1 << 40), "128MiB",
+            "size of the buffer pool, which reduces the page cache; it is full at the start"),
+        param("innodb_flush_log_at_trx_commit", Kind::Choice(&["0", "1", "2"]), "1",
             "log at a commit: 1 writes and syncs it, 2 writes it, 0 does neither; with 2 and 0, \
-             the log is synced each second",
-        ),
-        param(
-            "innodb_doublewrite",
-            Kind::Flag,
-            "yes",
-            "write pages twice, first sequentially to the doublewrite buffer",
-        ),
-        param(
-            "innodb_flush_method",
-            Kind::Choice(&["O_DIRECT", "O_DIRECT_NO_FSYNC"]),
-            "O_DIRECT",
-            "whether the tables are synced after pages are written in place",
-        ),
-        param(
-            "innodb_use_fdatasync",
-            Kind::Flag,
-            "yes",
-            "use fdatasync instead of fsync; the default since 8.4",
-        ),
-        param(
-            "innodb_redo_log_capacity",
-            Kind::Bytes(8 << 20, 128 << 30),
-            "100MiB",
-            "size of the redo log",
-        ),
-        param(
-            "innodb_io_capacity",
-            Kind::Count(100, 1_000_000),
-            "200",
-            "pages per second that the cleaner writes when innodb_max_dirty_pages_pct of them are dirty",
-        ),
-        param(
-            "innodb_io_capacity_max",
-            Kind::Count(100, 1_000_000),
-            "2000",
-            "maximum rate of the cleaner, in pages per second, until the log is nearly full",
-        ),
-        param(
-            "innodb_max_dirty_pages_pct",
-            Kind::Ratio(0.0, 99.99),
-            "90",
-            "percentage of dirty pages at which the cleaner writes innodb_io_capacity",
-        ),
-        param(
-            "innodb_max_dirty_pages_pct_lwm",
-            Kind::Ratio(0.0, 99.99),
-            "10",
-            "percentage of dirty pages at which flushing begins; 0: at innodb_max_dirty_pages_pct",
-        ),
-        param(
-            "innodb_adaptive_flushing_lwm",
-            Kind::Ratio(0.0, 70.0),
-            "10",
-            "percentage of the maximum checkpoint age at which flushing for the log begins",
-        ),
-        param(
-            "innodb_lru_scan_depth",
-            Kind::Count(100, 1_000_000),
-            "1024",
-            "number of buffers at the end of the LRU list that the cleaner examines",
-        ),
+             the log is synced each second"),
+        param("innodb_doublewrite", Kind::Flag, "yes",
+            "write pages twice, first sequentially to the doublewrite buffer"),
+        param("innodb_flush_method", Kind::Choice(&["O_DIRECT", "O_DIRECT_NO_FSYNC"]), "O_DIRECT",
+            "whether the tables are synced after pages are written in place"),
+        param("innodb_use_fdatasync", Kind::Flag, "yes",
+            "use fdatasync instead of fsync; the default since 8.4"),
+        param("innodb_redo_log_capacity", Kind::Bytes(8 << 20, 128 << 30), "100MiB",
+            "size of the redo log"),
+        param("innodb_io_capacity", Kind::Count(100, 1_000_000), "200",
+            "pages per second that the cleaner writes when innodb_max_dirty_pages_pct of them are dirty"),
+        param("innodb_io_capacity_max", Kind::Count(100, 1_000_000), "2000",
+            "maximum rate of the cleaner, in pages per second, until the log is nearly full"),
+        param("innodb_max_dirty_pages_pct", Kind::Ratio(0.0, 99.99), "90",
+            "percentage of dirty pages at which the cleaner writes innodb_io_capacity"),
+        param("innodb_max_dirty_pages_pct_lwm", Kind::Ratio(0.0, 99.99), "10",
+            "percentage of dirty pages at which flushing begins; 0: at innodb_max_dirty_pages_pct"),
+        param("innodb_adaptive_flushing_lwm", Kind::Ratio(0.0, 70.0), "10",
+            "percentage of the maximum checkpoint age at which flushing for the log begins"),
+        param("innodb_lru_scan_depth", Kind::Count(100, 1_000_000), "1024",
+            "number of buffers at the end of the LRU list that the cleaner examines"),
     ],
+    #[rustfmt::skip]
     profiles: &[
         profile(
             "cached",
             "all pages in memory: only log and cleaner do I/O",
             &[("innodb_buffer_pool_size", "1g")],
         ),
-        profile(
-            "read-only",
-            "transactions change nothing: only random reads",
-            &[("updates", "0")],
-        ),
+        profile("read-only", "transactions change nothing: only random reads", &[("updates", "0")]),
     ],
     needs: Needs::Directory,
     space: |p| p.int("size") + p.int("innodb_redo_log_capacity") + cleaner::DOUBLEWRITE,

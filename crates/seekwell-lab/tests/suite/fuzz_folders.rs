@@ -3,10 +3,10 @@
 //!
 //! The tests call it in a short deterministic run, and the target under `fuzz/` calls it too.
 
-use crate::analysis::analyse;
-use crate::experiment::Experiment;
-use crate::import::{Input, Options, import};
-use crate::results::{Folder, environment, histograms, look, read};
+use seekwell_lab::analysis::analyse;
+use seekwell_lab::experiment::Experiment;
+use seekwell_lab::import::{Input, Options, import};
+use seekwell_lab::results::{Folder, environment, histograms, look, read};
 use std::io;
 use std::path::{Path, PathBuf};
 

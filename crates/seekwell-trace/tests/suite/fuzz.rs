@@ -1,15 +1,15 @@
 //! The entry point of all fuzzers. Reading any bytes as any format must give records or an error.
-//! The records must satisfy the guarantees of [`crate::Record`].
+//! The records must satisfy the guarantees of [`seekwell_trace::Record`].
 //!
 //! The tests call it in a short deterministic run, and so do the targets in `fuzz/`.
 
-use crate::info::Format;
-use crate::options::{Limits, ReadOptions, Stream, TimeUnit, WriteOptions};
-use crate::reader::{Reader, from_reader};
-use crate::record::{Record, SECTOR_END_MAX, TIME_MAX_NS};
-use crate::registry::formats;
-use crate::replay::ClosedLoop;
 use seekwell_core::Op;
+use seekwell_trace::info::Format;
+use seekwell_trace::options::{Limits, ReadOptions, Stream, TimeUnit, WriteOptions};
+use seekwell_trace::reader::{Reader, from_reader};
+use seekwell_trace::record::{Record, SECTOR_END_MAX, TIME_MAX_NS};
+use seekwell_trace::registry::formats;
+use seekwell_trace::replay::ClosedLoop;
 use std::io::Cursor;
 
 /// Returns tight limits, so that a run is short for any bytes.
@@ -60,7 +60,7 @@ fn open(
     format: Option<Format>,
     bytes: &[u8],
     options: &ReadOptions,
-) -> Result<Reader, crate::TraceError> {
+) -> Result<Reader, seekwell_trace::TraceError> {
     from_reader("fuzz", Cursor::new(bytes.to_vec()), format, options)
 }
 

@@ -5,9 +5,9 @@
 //!
 //! The numbers of records and of sectors in a run are limited, so that a run is short.
 
-use crate::replay::{Fit, ReplayError, ReplayOptions, replay};
-use crate::setup::Setup;
 use seekwell_sched::registry;
+use seekwell_sim::replay::{Fit, ReplayError, ReplayOptions, replay};
+use seekwell_sim::setup::Setup;
 use seekwell_trace::{ReplayMode, TIME_MAX_NS, from_reader};
 use std::fmt::Write;
 use std::io::Cursor;

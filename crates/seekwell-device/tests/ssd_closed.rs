@@ -1,8 +1,8 @@
-//! Closed formulas: results that follow from the parameters without a simulation. They are used to
-//! fit presets and to check the models.
+//! Closed formulas: results that follow from the parameters without a simulation. They check the
+//! models.
 
-use super::params::SsdParams;
-use super::wa::write_amplification;
+use seekwell_device::ssd::SsdParams;
+use seekwell_device::ssd::wa::write_amplification;
 
 /// The closed formulas with the parameters of one drive. Rates are in commands per second or MB/s
 /// (10^6 bytes per second), times in us.

@@ -6,25 +6,16 @@
 //! The tests call these functions in a short deterministic run. The targets in `fuzz/` call them,
 //! too.
 
-use super::{RunSpec, cgroup, checked, machine, scheduler, words, workload};
 use seekwell_device::{describe, footprint, open, over_queues, with_files};
+use seekwell_sim::spec::{RunSpec, cgroup, checked, machine, scheduler, words, workload};
 use std::collections::BTreeMap;
 
-/// The kinds of input.
-pub const KINDS: [&str; 6] = [
-    "device",
-    "preset",
-    "machine",
-    "schedulers",
-    "workload",
-    "beside",
-];
 /// Devices with larger tables are described but not opened.
 const TABLES_MAX: u64 = 8 << 20;
 /// Name of a preset that exists only in this module.
 const PRESET: &str = "fuzzed.toml";
 
-/// Reads `text` as one of [`KINDS`], and checks the properties above.
+/// Reads `text` as an input of this kind, and checks the properties above.
 ///
 /// # Panics
 /// Panics if a property is violated.

@@ -4,9 +4,9 @@
 //! A test calls this with a short deterministic series of inputs, and the targets under `fuzz/`
 //! call it with random inputs.
 
-use super::{Input, Options, find_format, import};
-use crate::analysis::analyse;
-use crate::data::Results;
+use seekwell_lab::analysis::analyse;
+use seekwell_lab::data::Results;
+use seekwell_lab::import::{Input, Options, find_format, import};
 
 /// Reads `bytes` as the format with this name, or detects the format for `None`. Panics if the
 /// results violate a property.

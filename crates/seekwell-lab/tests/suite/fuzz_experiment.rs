@@ -4,7 +4,7 @@
 //!
 //! The tests call it in a short deterministic run, and the target under `fuzz/` calls it too.
 
-use super::Experiment;
+use seekwell_lab::experiment::Experiment;
 use std::path::Path;
 
 /// A folder that does not exist, so that the fuzzer cannot find files of the host.
