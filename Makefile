@@ -69,10 +69,10 @@ docs:
 
 # Measures the robustness of the scores of the reproductions. Committed runs are reused. Runs whose
 # specification changed are made again, which takes up to three quarters of an hour of CPU time. The
-# committed runs are in crates/seekwell-lab/published/guards. Copy new runs there.
+# committed runs are in crates/seekwell-evidence/published/guards. Copy new runs there.
 guards:
 	mkdir -p target/reproduced
-	cp --update=none crates/seekwell-lab/published/guards/*-guard-*.jsonl target/reproduced/
+	cp --update=none crates/seekwell-evidence/published/guards/*-guard-*.jsonl target/reproduced/
 	scripts/guided.sh cargo run --release --locked --quiet -p seekwell-cli -- reproduce all --guard all --results target/reproduced --markdown -o docs/reproduction-guards.md
 
 # Builds the script and the style of the report from their sources. The result is committed, so that

@@ -4,6 +4,7 @@
 use crate::fail::Failure;
 use crate::json::{document, trim};
 use seekwell::Cancel;
+use seekwell_core::prose::in_prose;
 use seekwell_core::result::Record;
 use seekwell_host::stop::{Signals, signal};
 use seekwell_report::unfinished::Unfinished;
@@ -227,7 +228,8 @@ impl Cells {
     fn early(&self, is: impl Fn(&Record) -> bool) -> Result<(), Failure> {
         let early = |(c, j): (&Cell, &Job)| match c {
             Cell::Ran(r, Some(why)) if is(r) => {
-                Some(format!("{} under {}: {why}", r.workload, j.label))
+                let label = in_prose(&j.label);
+                Some(format!("{} under {label}: {why}", r.workload))
             }
             _ => None,
         };

@@ -4,6 +4,7 @@ use crate::events::{Events, Listening};
 use crate::fail::Failure;
 use seekwell::words;
 use seekwell::{Cancel, Error, Hooks, Progress, Record, RunSpec, Watch, WorkloadSpec};
+use seekwell_core::prose::in_prose;
 use seekwell_lab::conduct::{Job, Measured, NoRun, Runner, ended};
 use seekwell_trace::Reader;
 use seekwell_workload::Plan;
@@ -66,7 +67,7 @@ impl Simulator<'_> {
             _ => format!(
                 "{} under {} on {}: {e}",
                 spec.workload.name(),
-                spec.scheduler_label(),
+                in_prose(&spec.scheduler_label()),
                 spec.device.spec
             ),
         })

@@ -11,29 +11,19 @@
 //! sets of results. [`detail`] collects the details of a cell for a report, and [`scenes`] selects
 //! windows of events for a replay.
 //!
-//! [`usual`] lists the defaults. [`arena`] compares a scheduler with all its rivals. [`demo`] shows
-//! well-known behaviours of schedulers, and checks each claim with numbers. [`reproduce`] repeats
-//! published comparisons. [`validation`] compares the models with published figures, and [`curves`]
-//! measures the performance curves of a device. [`worlds`] compares the simulation with the running
-//! kernel, and [`referee`] compares single scheduling decisions with those of the kernel. This
-//! crate prints nothing.
+//! [`usual`] lists the defaults. [`arena`] compares a scheduler with all its rivals. The evidence
+//! about Seekwell itself is in `seekwell-evidence`. This crate prints nothing.
 
 pub mod analysis;
 pub mod arena;
 pub mod conduct;
-pub mod curves;
 pub mod data;
-pub mod demo;
 pub mod detail;
 pub mod diff;
 pub mod experiment;
 pub mod host;
 pub mod import;
-pub mod referee;
-pub mod reproduce;
 pub mod results;
 pub mod scenes;
 pub mod stats;
 pub mod usual;
-pub mod validation;
-pub mod worlds;

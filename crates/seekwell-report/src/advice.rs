@@ -167,7 +167,7 @@ fn cost(analysis: &Analysis, group: &Group, s: &Score) -> String {
         return match &s.undecided {
             None => format!("It costs nothing over {allowed} on any test."),
             Some(u) => {
-                let of = name(analysis, u.of);
+                let of = name_in_sentence(analysis, u.of);
                 let row = analysis
                     .cells
                     .get(u.on)
@@ -215,7 +215,7 @@ fn cost_in_checks(analysis: &Analysis, group: &Group, s: &Score, margin: f64) ->
             cell.workload,
             check.metric.name,
             size(times),
-            name(analysis, best)
+            name_in_sentence(analysis, best)
         )
     })
 }

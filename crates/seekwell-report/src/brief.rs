@@ -5,7 +5,7 @@ use crate::catalog;
 use crate::compare::first::LINES;
 use crate::style::{HEAD, NAME};
 use crate::table::{Align, Table, paint, painted, wrap};
-use seekwell_lab::demo::Demo;
+use seekwell_evidence::demo::Demo;
 use seekwell_lab::import::Format;
 use seekwell_sched::registry::{Layer, SchedulerInfo};
 use seekwell_sched::tunable::{Kind, Tunable};

@@ -11,7 +11,7 @@ use crate::style::{DIM, HEAD};
 use crate::table::paint;
 use crate::units::three;
 use anstyle::{AnsiColor, Style};
-use seekwell_lab::curves::{Axis, Plot};
+use seekwell_evidence::curves::{Axis, Plot};
 
 /// Colours of the curves, in their order.
 const PENS: [Style; 4] = [
@@ -261,7 +261,7 @@ fn across(plot: &Plot, frame: &Frame, margin: usize, columns: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use seekwell_lab::curves::Curve;
+    use seekwell_evidence::curves::Curve;
 
     fn plot(points: &[(f64, f64)]) -> Plot {
         let axis = Axis {

@@ -3,8 +3,8 @@
 use crate::compare::first::LINES;
 use crate::style::{BAD, DIM, GOOD, HEAD, NAME};
 use crate::table::{Align, Table, paint, painted, wrap};
+use seekwell_evidence::demo::{Demo, Shown};
 use seekwell_lab::analysis::may_still_happen;
-use seekwell_lab::demo::{Demo, Shown};
 
 /// Lists the demos, one line each.
 pub fn list<'a>(all: impl Iterator<Item = &'a Demo>, width: usize) -> String {

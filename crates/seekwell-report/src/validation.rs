@@ -4,7 +4,7 @@
 use crate::style::{BAD, HEAD, NAME, WARN};
 use crate::table::{Align, Cell, Table, paint, painted, wrap};
 use crate::units::{percent, signed_percent, three};
-use seekwell_lab::validation::{Bound, Group, Relation, Row};
+use seekwell_evidence::validation::{Bound, Group, Relation, Row};
 
 /// A group of figures with the measured rows.
 pub type Measurements = (&'static Group, Vec<Row>);

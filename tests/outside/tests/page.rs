@@ -15,7 +15,7 @@ use std::sync::Once;
 mod allocations;
 #[path = "../../../crates/seekwell-block/tests/suite/backlog.rs"]
 mod backlog;
-#[path = "../../../crates/seekwell-lab/tests/suite/card.rs"]
+#[path = "../../../crates/seekwell-evidence/tests/suite/card.rs"]
 mod card;
 #[path = "../../../crates/seekwell-sim/tests/suite/mq.rs"]
 mod mq;
@@ -142,7 +142,7 @@ fn example_scheduler_is_compared_with_others() {
 #[test]
 fn demo_shows_the_example_scheduler() {
     registered();
-    let demo = seekwell_lab::demo::find("deceptive-idleness").expect("a demo");
+    let demo = seekwell_evidence::demo::find("deceptive-idleness").expect("a demo");
     let beside = ["sweep".to_owned()];
     let shown = demo
         .show_beside(1, &beside, &mut |_, _| true)

@@ -197,7 +197,7 @@ pub struct Calibrate {
 
 /// Parses a time such as `3m`, `90s` or `1m30s` and returns seconds.
 pub(super) fn budget(text: &str) -> Result<f64, String> {
-    let bad = || format!("{text:?} is not a time; write for example 90s, 3m or 1m30s");
+    let bad = || format!("`{text}` is not a time; write for example 90s, 3m or 1m30s");
     let (mut rest, mut sum) = (text, 0.0);
     while !rest.is_empty() {
         let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.');
@@ -216,7 +216,7 @@ pub(super) fn budget(text: &str) -> Result<f64, String> {
     if (5.0..=86_400.0).contains(&sum) {
         Ok(sum)
     } else {
-        Err(format!("{text} is outside 5 seconds to 24 hours"))
+        Err(format!("`{text}` is outside 5 seconds to 24 hours"))
     }
 }
 

@@ -7,8 +7,8 @@ use crate::out::{Out, width};
 use crate::progress::Progress;
 use crate::setups;
 use seekwell_device::{Preset, catalogue, describe};
+use seekwell_evidence::curves::{Axis, Plot};
 use seekwell_host::stop::signal;
-use seekwell_lab::curves::{Axis, Plot};
 use seekwell_report::compare::first::LINES;
 use seekwell_report::{brief, catalog, chart, validation};
 use serde_json::{Value, json};
@@ -47,13 +47,13 @@ fn rows_as_json(tables: &[validation::Measurements]) -> Value {
 
 fn validate(a: &Devices, quiet: bool) -> Result<(), Failure> {
     Out::check(a.output.output.as_deref())?;
-    let figures = seekwell_lab::validation::groups().map(|g| g.figures.len());
+    let figures = seekwell_evidence::validation::groups().map(|g| g.figures.len());
     let figures: usize = figures.sum();
     let progress = Progress::new(quiet, "figures", figures, 1);
     let tables = catching(|| {
         // Figures are computed one after the other. This callback counts them for the progress bar.
         let mut under_way = None;
-        seekwell_lab::validation::run(&mut |done, all| {
+        seekwell_evidence::validation::run(&mut |done, all| {
             drop(under_way.take());
             let next = (done < all).then(|| progress.task(0, ""));
             let going = signal().is_none();
@@ -105,7 +105,8 @@ fn print_device(a: &Devices, name: &str) -> Result<(), Failure> {
     }
     Out::apart(output, plot)?;
     let p = describe(name).map_err(bad)?;
-    let plots = seekwell_lab::curves::pictures(name).map_err(|e| Failure::input(e.to_string()))?;
+    let plots =
+        seekwell_evidence::curves::pictures(name).map_err(|e| Failure::input(e.to_string()))?;
     if let Some(file) = &a.plot {
         let mut svg = Out::open(Some(file))?;
         svg.text(&chart::svg(&p.summary, &plots))?;

@@ -5,6 +5,7 @@ use crate::fail::Failure;
 use crate::out::{Out, note};
 use crate::setups;
 use seekwell_core::Nanos;
+use seekwell_core::prose::in_prose;
 use seekwell_core::result::Latency;
 use seekwell_report::style::{BAD, GOOD, WARN};
 use seekwell_report::table::{Align, Table};
@@ -85,7 +86,7 @@ pub fn run(a: &Serve, quiet: bool) -> Result<(), Failure> {
         a.device,
         a.scheduler
             .as_ref()
-            .map_or(String::new(), |s| format!(" under {s}")),
+            .map_or(String::new(), |s| format!(" under {}", in_prose(s))),
         disk.file().display(),
         units::bytes(disk.size() as f64)
     );

@@ -7,7 +7,7 @@ use crate::fail::Failure;
 use crate::out::{Out, columns, note, width};
 use crate::progress::Progress;
 use seekwell::Cancel;
-use seekwell_lab::referee::{Heard, Options, RefereeError, Report, SCHEDULERS, judge};
+use seekwell_evidence::referee::{Heard, Options, RefereeError, Report, SCHEDULERS, judge};
 use seekwell_report::table::{Align, Table, wrap};
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! `compare` and `demo`.
 
 use crate::{good, seekwell};
-use seekwell_lab::demo::demos;
+use seekwell_evidence::demo::demos;
 use seekwell_sched::{Layer, registry};
 use serde_json::Value;
 

@@ -92,7 +92,7 @@ fn run_at_its_limit_ranks_below_a_finished_run() {
     assert_eq!(r.code, 4, "{}", r.err);
     assert!(
         r.err
-            .contains("app-start under none: stopped at the time limit of 22 s")
+            .contains("app-start under `none`: stopped at the time limit of 22 s")
     );
     for words in [
         ">17.9 s",

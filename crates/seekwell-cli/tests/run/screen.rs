@@ -93,7 +93,7 @@ fn every_list_fits_a_screen_and_names_all_items() {
         all.map(|i| i["name"].as_str().expect("a name").to_owned())
             .collect()
     };
-    let demos = seekwell_lab::demo::demos().map(|d| d.name.to_owned());
+    let demos = seekwell_evidence::demo::demos().map(|d| d.name.to_owned());
     for (what, names) in [
         ("schedulers", names(&["schedulers", "--json"])),
         ("devices", names(&["devices", "--json"])),

@@ -438,7 +438,7 @@ pub fn check(tree: &Tree, w: &Wish<'_>) -> Result<(), String> {
         }
         if name == "nr_requests" && w.scheduler == "none" {
             return Err(format!(
-                "under none, nr_requests would leave {} with fewer tags than sysfs shows: set it \
+                "under `none`, nr_requests would leave {} with fewer tags than sysfs shows: set it \
                  with another scheduler",
                 d.name
             ));

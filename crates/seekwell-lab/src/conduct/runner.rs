@@ -4,6 +4,7 @@ use super::{Job, values};
 use crate::data::{Outcome, Pace, Run, Value, throttled_usec};
 use crate::experiment::Experiment;
 use seekwell::{Cancel, Error, Hooks, Progress, Record, RunSpec};
+use seekwell_core::prose::in_prose;
 use seekwell_core::result::Starved;
 
 /// Makes runs. Several threads may call it at the same time.
@@ -122,7 +123,7 @@ pub struct Simulated {
 impl Simulated {
     /// Formats an error with the scheduler, device and workload of the run.
     fn error_text(spec: &RunSpec, e: &Error) -> String {
-        let who = spec.scheduler_label();
+        let who = in_prose(&spec.scheduler_label());
         match e {
             // This error already names the trace file.
             Error::Trace(_) => e.to_string(),

@@ -230,10 +230,11 @@ fn unusual_throttle(d: &Device) -> Option<String> {
     let usual = wbt::default_usec(scheduler, d.rotational?);
     (reads != usual).then(|| {
         format!(
-            "{}: wbt_lat_usec is {reads} under {scheduler}, but the kernel's default is {usual}: \
+            "{}: wbt_lat_usec is {reads} under {}, but the kernel's default is {usual}: \
              it was changed, or the kernel was built differently; each scheduler uses the value \
              that the kernel derives from it",
-            d.name
+            d.name,
+            in_prose(scheduler)
         )
     })
 }

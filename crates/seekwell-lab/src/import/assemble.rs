@@ -8,7 +8,7 @@ use crate::data::{
     About, Cell, CellEnd, Interned, Method, MetricInfo, Outcome, Results, Run, RunKey, Summary,
     Treatment,
 };
-use seekwell_core::prose::all_in_prose;
+use seekwell_core::prose::{all_in_prose, in_prose};
 use seekwell_core::suggest;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -211,7 +211,8 @@ pub fn assemble(harvest: Harvest, options: &Options) -> Result<Results, ImportEr
                     return Err(wrong(format!(
                         "block {block} of {} contains {} twice; number runs and blocks so that \
                          each occurs once",
-                        place.test, name.label
+                        place.test,
+                        in_prose(&name.label)
                     )));
                 }
                 let failed = matches!(run.outcome, Outcome::Failed(_));
@@ -232,7 +233,9 @@ pub fn assemble(harvest: Harvest, options: &Options) -> Result<Results, ImportEr
                     return Err(wrong(format!(
                         "two figures for {} of {} under {}; keep one, or give single runs a \
                          column `run`",
-                        f.metric.name, place.test, name.label
+                        f.metric.name,
+                        place.test,
+                        in_prose(&name.label)
                     )));
                 }
                 b.results.summaries.push(Summary {

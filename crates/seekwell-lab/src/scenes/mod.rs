@@ -16,6 +16,7 @@ use crate::results::{self, Outcome, Results, Run, StoreError};
 use seekwell::event::wire::{Cell, Line};
 use seekwell::{Cancel, Hooks, Record, Recording, RunSpec, Traces, Window};
 use seekwell_core::Nanos;
+use seekwell_core::prose::in_prose;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Mutex;
@@ -185,7 +186,7 @@ pub fn make(
                     let run = &results.runs[*i];
                     let name = results.cells.get(run.key.cell).map_or("?", |c| &c.name);
                     let by = results.treatments.get(run.key.treatment);
-                    let by = by.map_or("?", |t| &t.label);
+                    let by = in_prose(by.map_or("?", |t| &t.label));
                     out.notes
                         .push(format!("no events of {name} under {by}: {why}"));
                 }

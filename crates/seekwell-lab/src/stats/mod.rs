@@ -52,7 +52,7 @@ pub use ranks::{HodgesLehmann, SignedRank, hodges_lehmann, mann_kendall, signed_
 pub use seekwell_stats::{
     EQUAL, f_tail, normal_cdf, normal_quantile, t_lower, t_quantile, t_tail2,
 };
-pub(crate) use seekwell_stats::{deviation, mean, median, midranks, quantile_sorted, range};
+pub(crate) use seekwell_stats::{deviation, mean, median, midranks, range};
 pub use series::{Moving, WarmUp, frozen_warm_up, moving, warm_up};
 pub use sessions::{Estimate, SessionChange, session_change};
 pub use stop::{Look, StopComparison, Stopped, Stopping, anytime_multiplier};

@@ -3,6 +3,7 @@
 //! differ most.
 
 use crate::units::three;
+use seekwell_core::prose::in_prose;
 use seekwell_lab::analysis::{Analysis, CellAnalysis, Group, Score, size, span};
 use seekwell_lab::results::Results;
 
@@ -38,7 +39,7 @@ fn figure(
     cell: &CellAnalysis,
     (one, other): (usize, usize),
 ) -> Option<(f64, String)> {
-    let label = |t: usize| analysis.treatments.get(t).map_or("?", String::as_str);
+    let label = |t: usize| in_prose(analysis.treatments.get(t).map_or("?", String::as_str));
     let told = |t: usize| {
         let side = cell.sides.iter().find(|s| s.treatment == t)?;
         let value = three(side.mean?);

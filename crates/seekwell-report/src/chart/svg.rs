@@ -1,7 +1,7 @@
 //! Plots of curves as an SVG without scripts, fonts or links.
 
 use super::{Frame, named, number};
-use seekwell_lab::curves::Plot;
+use seekwell_evidence::curves::Plot;
 use std::fmt::Write;
 
 /// Colours on a white background that people with colour blindness can distinguish.

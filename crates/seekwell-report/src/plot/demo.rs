@@ -2,7 +2,7 @@
 
 use super::Picture;
 use super::bars::{Bar, Column, bars};
-use seekwell_lab::demo::{Demo, Shown};
+use seekwell_evidence::demo::{Demo, Shown};
 use std::collections::BTreeSet;
 
 /// Parses a value such as `12.0`, or `12.0 (11.0..13.0)` over several seeds.
@@ -72,7 +72,7 @@ pub fn demo(d: &Demo, s: &Shown) -> String {
 mod tests {
     use super::super::check;
     use super::*;
-    use seekwell_lab::demo::demos;
+    use seekwell_evidence::demo::demos;
 
     fn shown() -> Shown {
         let row = |cells: [&str; 4]| cells.map(str::to_owned).to_vec();

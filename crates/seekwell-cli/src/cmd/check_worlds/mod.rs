@@ -7,8 +7,8 @@ use crate::cli::CheckWorlds;
 use crate::fail::Failure;
 use crate::out::{Out, note};
 use crate::progress::Progress;
+use seekwell_evidence::worlds::{Checked, Grounds, Options, Place, WorldsError, prepare};
 use seekwell_host::stop::signal;
-use seekwell_lab::worlds::{Checked, Grounds, Options, Place, WorldsError, prepare};
 use serde_json::json;
 
 impl From<WorldsError> for Failure {

@@ -1,7 +1,8 @@
 //! The comparison as text and as JSON.
 
 use crate::cli::CheckWorlds;
-use seekwell_lab::worlds::{BUSY, Checked, Grounds, Row, Score, too_late};
+use seekwell_core::prose::in_prose;
+use seekwell_evidence::worlds::{BUSY, Checked, Grounds, Row, Score, too_late};
 use seekwell_report::style::{BAD, DIM, GOOD, HEAD, WARN};
 use seekwell_report::table::{Align, Cell, Table, painted};
 use seekwell_report::units;
@@ -27,7 +28,10 @@ pub fn text(c: &Checked) -> String {
     let v = &c.verdict;
     let mut s = format!(
         "{HEAD}{}{HEAD:#} under {}, {:.1} s real, {:.1} s simulated\n",
-        v.workload, c.host.scheduler, c.real.seconds, c.sim.seconds
+        v.workload,
+        in_prose(&c.host.scheduler),
+        c.real.seconds,
+        c.sim.seconds
     );
     let mut t = Table::new(&[
         ("", Align::Left),

@@ -1,19 +1,18 @@
 //! The first screen of a reproduction: the results that decide, limited to the height of the
 //! terminal. `--details` shows everything.
 
-use super::Shown;
 use super::own::{cut_off, noisy};
 use super::show::{
     SKILL, SPARE, agreement, doing, heading, like, percent, scaled, signed, skill, title,
 };
 use crate::out::{columns, width};
-use seekwell_lab::reproduce::Target;
+use seekwell_evidence::reproduce::{Reproduced, Target};
 use seekwell_report::table::{Align, Cell, Table, wrap};
 
 const MORE: &str = "--details shows all figures and all evidence; so does docs/reproduction.md.";
 
 /// Returns the text for one publication, or one line per publication for several.
-pub fn screen(all: &[Shown], asked: &[Target], lines: usize) -> String {
+pub fn screen(all: &[Reproduced], asked: &[Target], lines: usize) -> String {
     match all {
         [one] => of_one(one, asked, lines),
         all => of_several(all, asked, lines),
@@ -34,7 +33,7 @@ fn indented(text: &str) -> String {
     wrap(text, 2, width())
 }
 
-fn of_one(s: &Shown, asked: &[Target], lines: usize) -> String {
+fn of_one(s: &Reproduced, asked: &[Target], lines: usize) -> String {
     let groups = s.ours.skill.len().saturating_sub(1);
     let texts = (0..=groups).rev().flat_map(|rows| {
         [true, false].map(|figures| {
@@ -57,7 +56,7 @@ fn of_one(s: &Shown, asked: &[Target], lines: usize) -> String {
 }
 
 /// Describes the agreement of the results, compared with the model without schedulers.
-fn levels(s: &Shown) -> String {
+fn levels(s: &Reproduced) -> String {
     let mut t = Table::new(&[
         ("LEVEL", Align::Left),
         ("FIGURES", Align::Right),
@@ -82,7 +81,7 @@ fn levels(s: &Shown) -> String {
 }
 
 /// Returns the largest groups of differences in at most `rows` rows, and the total.
-fn differences(s: &Shown, rows: usize) -> String {
+fn differences(s: &Reproduced, rows: usize) -> String {
     let Some((all, groups)) = s.ours.skill.split_last() else {
         return String::new();
     };
@@ -101,7 +100,7 @@ fn differences(s: &Shown, rows: usize) -> String {
 }
 
 /// Returns all results if there are few. A test with a long name is listed by its metric.
-fn own_figures(s: &Shown) -> String {
+fn own_figures(s: &Reproduced) -> String {
     let whole = table(s, |c| title(&s.ours, c));
     match whole.fits(2, columns()) {
         true => whole.render(2),
@@ -109,7 +108,7 @@ fn own_figures(s: &Shown) -> String {
     }
 }
 
-fn table(s: &Shown, name: impl Fn(&seekwell_lab::reproduce::Cell) -> String) -> Table {
+fn table(s: &Reproduced, name: impl Fn(&seekwell_evidence::reproduce::Cell) -> String) -> Table {
     let r = &s.ours;
     let mut t = Table::new(&[
         ("TEST", Align::Left),
@@ -141,7 +140,7 @@ fn table(s: &Shown, name: impl Fn(&seekwell_lab::reproduce::Cell) -> String) -> 
     t
 }
 
-fn sentences(s: &Shown, asked: &[Target]) -> String {
+fn sentences(s: &Reproduced, asked: &[Target]) -> String {
     let r = &s.ours;
     let mut said: Vec<String> = agreement(r).into_iter().collect();
     if !r.judgements.is_empty() {
@@ -164,7 +163,7 @@ fn sentences(s: &Shown, asked: &[Target]) -> String {
     said + &wrap(MORE, 0, width())
 }
 
-fn of_several(all: &[Shown], asked: &[Target], lines: usize) -> String {
+fn of_several(all: &[Reproduced], asked: &[Target], lines: usize) -> String {
     let mut t = Table::new(&[
         ("PUBLICATION", Align::Left),
         ("FIGURES", Align::Right),
@@ -179,7 +178,7 @@ fn of_several(all: &[Shown], asked: &[Target], lines: usize) -> String {
         let of = |x: Option<f64>| x.map_or("-".to_owned(), |x| format!("{x:.2}"));
         let level = r.level.first();
         let a = r.agreement;
-        let yes = seekwell_lab::reproduce::Doing::Yes;
+        let yes = seekwell_evidence::reproduce::Doing::Yes;
         let yes = r.judgements.iter().filter(|j| j.doing == yes).count();
         let share = |n: usize, of: usize| match of {
             0 => "-".to_owned(),

@@ -11,15 +11,15 @@ use crate::lab::Collect;
 use crate::out::{Out, note};
 use crate::progress::Progress;
 use seekwell::Cancel;
-use seekwell_host::stop::signal;
-use seekwell_lab::reproduce::Publication;
-use seekwell_lab::reproduce::guard::ablations::{Ablated, ablated};
-use seekwell_lab::reproduce::guard::constants::{
+use seekwell_evidence::reproduce::Publication;
+use seekwell_evidence::reproduce::guard::ablations::{Ablated, ablated};
+use seekwell_evidence::reproduce::guard::constants::{
     BY, DRAWS, LEFT_OUT, Moved, SMALLER, Single, constants_moved, form,
 };
-use seekwell_lab::reproduce::guard::order::{Orders, ordered};
-use seekwell_lab::reproduce::guard::permuted::{Permuted, permuted};
-use seekwell_lab::reproduce::guard::{Bench, Guard, GuardError, Kept, Score};
+use seekwell_evidence::reproduce::guard::order::{Orders, ordered};
+use seekwell_evidence::reproduce::guard::permuted::{Permuted, permuted};
+use seekwell_evidence::reproduce::guard::{Bench, Guard, GuardError, Kept, Score};
+use seekwell_host::stop::signal;
 use seekwell_report::table::Align;
 use serde_json::{Value, json};
 use std::path::PathBuf;

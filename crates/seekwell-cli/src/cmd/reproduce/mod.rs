@@ -2,7 +2,6 @@
 
 mod brief;
 mod guard;
-mod missed;
 mod own;
 mod page;
 mod section;
@@ -16,35 +15,18 @@ use crate::lab::Collect;
 use crate::out::{Out, note};
 use crate::progress::Progress;
 use seekwell::Cancel;
+use seekwell_evidence::reproduce::full::carried;
+use seekwell_evidence::reproduce::{
+    Publication, Reproduced, Reproduction, Seconds, asked, by_second, failures, find, full_run,
+    joined, keep, systems,
+};
 use seekwell_host::stop::signal;
 use seekwell_lab::conduct::{How, Simulated, conduct};
 use seekwell_lab::experiment::Experiment;
-use seekwell_lab::reproduce::full::{Scaling, Scatter, carried, lines, scaling, scatter};
-use seekwell_lab::reproduce::guard::Kept;
-use seekwell_lab::reproduce::{
-    Cell, Publication, Reproduction, Seconds, Skill, Target, find, seconds, skill, systems, targets,
-};
-use seekwell_lab::results::{Folder, Outcome, Results, Run, read};
+use seekwell_lab::results::{Folder, Results};
 use seekwell_report::compare::first::LINES;
 use serde_json::json;
-use std::path::{Path, PathBuf};
-
-/// A reproduced publication. For a quick run, also its comparison with the full run, if that
-/// exists.
-pub struct Shown {
-    /// The publication.
-    pub publication: &'static Publication,
-    /// Values per second of a run; empty unless the publication shows them.
-    pub seconds: Vec<Seconds>,
-    /// The simulated and the published results.
-    pub ours: Reproduction,
-    /// The quick form compared with the full one.
-    pub scaling: Option<Scaling>,
-    /// Skill of the full form; empty if there are no results.
-    pub full: Vec<Skill>,
-    /// Scatter of the published and simulated results, from the full form.
-    pub scatter: Vec<Scatter>,
-}
+use std::path::Path;
 
 /// Runs the command.
 pub fn run(a: &Reproduce, quiet: bool) -> Result<(), Failure> {
@@ -67,23 +49,13 @@ pub fn run(a: &Reproduce, quiet: bool) -> Result<(), Failure> {
     for p in publications {
         let (ours, why) = made(a, p, a.quick, quiet)?;
         if !a.quick && why.is_empty() {
-            keep(a, p, &ours)?;
+            keep(&a.results, p, &ours).map_err(bad)?;
         }
         failed.extend(why);
-        let full = match a.quick {
-            true => full(a, p).or_else(|| carried(p)),
-            false => Some(ours.cells.clone()),
-        };
-        let off = full.as_ref().filter(|_| a.quick);
-        let off = off.map(|full| scaling(&ours.cells, full));
-        shown.push(Shown {
-            publication: p,
-            seconds: by_second(a, p)?,
-            ours,
-            scaling: off,
-            full: full.as_ref().map_or(Vec::new(), |f| skill(f)),
-            scatter: full.map_or(Vec::new(), |f| scatter(&f)),
-        });
+        let full = a
+            .quick
+            .then(|| full_run(&a.results, p, a.repeats).or_else(|| carried(p)));
+        shown.push(Reproduced::new(p, ours, full.flatten(), seconds(a, p)?));
     }
     let mut out = Out::open(output)?;
     if a.json {
@@ -123,35 +95,13 @@ pub fn run(a: &Reproduce, quiet: bool) -> Result<(), Failure> {
     }
 }
 
-/// Returns the targets for these publications.
-fn asked(all: &[Shown]) -> Vec<Target> {
-    let all: Vec<&Reproduction> = all.iter().map(|s| &s.ours).collect();
-    targets(&all)
-}
-
-/// Returns the results of the targets in the latest full runs. Returns `None` unless all shown runs
-/// are quick and all publications have a full run.
-fn asked_in_full(all: &[Shown]) -> Option<Vec<Target>> {
-    let quick = all.iter().all(|s| s.ours.quick);
-    let full = all.iter().map(|s| s.publication.in_full());
-    let full: Vec<Reproduction> = full.collect::<Option<_>>().filter(|_| quick)?;
-    Some(targets(&full.iter().collect::<Vec<_>>()))
-}
-
 /// Returns the values per second of a run, if the publication shows them and all runs exist.
-fn by_second(a: &Reproduce, p: &Publication) -> Result<Vec<Seconds>, Failure> {
-    let Some(kind) = p.by_second.filter(|_| a.from.is_empty()) else {
-        return Ok(Vec::new());
-    };
-    let dir = a
-        .results
-        .join(&p.runs(a.quick, a.repeats).map_err(bad)?.about.name);
-    let folder = Folder::open(&dir).map_err(failure)?;
-    if !folder.is_finished() {
+fn seconds(a: &Reproduce, p: &Publication) -> Result<Vec<Seconds>, Failure> {
+    if p.by_second.is_none() || !a.from.is_empty() {
         return Ok(Vec::new());
     }
-    let results = read(&dir).map_err(failure)?;
-    seconds(&dir, &results, kind).map_err(failure)
+    let e = p.runs(a.quick, a.repeats).map_err(bad)?;
+    by_second(&a.results.join(&e.about.name), p).map_err(failure)
 }
 
 fn bad(e: impl std::fmt::Display) -> Failure {
@@ -167,7 +117,7 @@ fn made(
     quiet: bool,
 ) -> Result<(Reproduction, Vec<String>), Failure> {
     if !a.from.is_empty() {
-        let results = joined(&a.from)?;
+        let results = joined(&a.from).map_err(failure)?;
         return Ok((p.reproduction(&results, quick), failures(&results)));
     }
     let e = p.runs(quick, a.repeats).map_err(bad)?;
@@ -194,44 +144,6 @@ fn made(
         false => conducted(a, &e, &mut folder, &dir, quiet)?,
     };
     Ok((p.reproduction(&results, quick), failures(&results)))
-}
-
-/// Returns the reasons why runs failed.
-fn failures(results: &Results) -> Vec<String> {
-    let why = |r: &Run| match &r.outcome {
-        Outcome::Failed(why) => Some(why.clone()),
-        _ => None,
-    };
-    results.runs.iter().filter_map(why).collect()
-}
-
-/// Joins the results of several directories. Cells are appended; schedulers are matched by name.
-fn joined(folders: &[PathBuf]) -> Result<Results, Failure> {
-    let mut all = Results::default();
-    for dir in folders {
-        let own = read(dir).map_err(failure)?;
-        let cells = all.cells.len();
-        let treatments: Vec<usize> = own
-            .treatments
-            .into_iter()
-            .map(
-                |t| match all.treatments.iter().position(|o| o.label == t.label) {
-                    Some(at) => at,
-                    None => {
-                        all.treatments.push(t);
-                        all.treatments.len() - 1
-                    }
-                },
-            )
-            .collect();
-        all.cells.extend(own.cells);
-        all.runs.extend(own.runs.into_iter().map(|mut run| {
-            run.key.cell += cells;
-            run.key.treatment = treatments[run.key.treatment];
-            run
-        }));
-    }
-    Ok(all)
 }
 
 /// Executes the missing runs.
@@ -266,31 +178,4 @@ fn conducted(
         folder.finish(&results).map_err(failure)?;
     }
     Ok(results)
-}
-
-/// Returns the full form for the comparison with a quick run, if it exists.
-fn full(a: &Reproduce, p: &Publication) -> Option<Vec<Cell>> {
-    let e = p.runs(false, a.repeats).ok()?;
-    let dir = a.results.join(&e.about.name);
-    let folder = Folder::open(&dir).ok()?;
-    let whole = folder.is_finished() && folder.differs(&e).is_none();
-    let results = read(&dir).ok().filter(|_| whole)?;
-    Some(p.reproduction(&results, false).cells)
-}
-
-/// Stores the results of the full form in the project's directory.
-fn keep(a: &Reproduce, p: &Publication, r: &Reproduction) -> Result<(), Failure> {
-    let path = a.results.join(format!("{}-full.jsonl", p.name));
-    // A changed model gives other results for the same runs, so the old file is removed.
-    match std::fs::remove_file(&path) {
-        Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-            return Err(bad(format!("{}: {e}", path.display())));
-        }
-        _ => {}
-    }
-    let mut kept = Kept::open(&path).map_err(bad)?;
-    for line in lines(p, r).map_err(bad)? {
-        kept.add(line).map_err(bad)?;
-    }
-    Ok(())
 }

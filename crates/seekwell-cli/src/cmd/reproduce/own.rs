@@ -2,11 +2,10 @@
 //! run with their standard deviation. Results are marked as noisy where the publication would mark
 //! them.
 
-use super::Shown;
 use super::show::like;
 use seekwell_core::numbers::signed;
-use seekwell_lab::reproduce::full::{Scaled, Scatter};
-use seekwell_lab::reproduce::{Cell, Reproduction, Second, systems};
+use seekwell_evidence::reproduce::full::{Scaled, Scatter};
+use seekwell_evidence::reproduce::{Cell, Reproduced, Reproduction, Second, systems};
 use seekwell_lab::stats::{Better, delta_median, sd_cutoff};
 use seekwell_report::table::Align;
 
@@ -46,7 +45,7 @@ pub fn from_median(c: &Cell, of: impl Fn(usize) -> Option<f64>) -> Vec<String> {
 
 /// Returns whether the published and the simulated standard deviation exceed the publication's
 /// limit.
-pub fn noisy(s: &Shown, c: &Cell, side: usize) -> (bool, bool) {
+pub fn noisy(s: &Reproduced, c: &Cell, side: usize) -> (bool, bool) {
     let Some(limit) = s.publication.sd_cutoff else {
         return (false, false);
     };
@@ -58,7 +57,7 @@ pub fn noisy(s: &Shown, c: &Cell, side: usize) -> (bool, bool) {
 }
 
 /// Describes the publication's limit for noisy results, and how many results exceed it.
-pub fn cut_off(s: &Shown) -> Option<String> {
+pub fn cut_off(s: &Reproduced) -> Option<String> {
     let limit = s.publication.sd_cutoff?;
     let sides = |c: &'_ Cell| c.published.sides.len();
     let all: Vec<(bool, bool)> = s
@@ -81,9 +80,10 @@ pub fn cut_off(s: &Shown) -> Option<String> {
 }
 
 /// Returns the table of systems.
-pub fn system_table(s: &Shown) -> Form {
+pub fn system_table(s: &Reproduced) -> Form {
     let head = ["SYSTEM", "PUBLISHED", "OUR DEVICE", "MODELLED"];
-    let row = |s: seekwell_lab::reproduce::System| vec![s.name, s.published, s.device, s.modelled];
+    let row =
+        |s: seekwell_evidence::reproduce::System| vec![s.name, s.published, s.device, s.modelled];
     Form {
         title: "Systems".to_owned(),
         head: head.map(|h| (h.to_owned(), Align::Left)).to_vec(),
@@ -141,7 +141,7 @@ pub fn one_table(r: &Reproduction) -> Option<Form> {
 }
 
 /// Returns the table of seconds. Successive seconds are merged to limit the number of rows.
-pub fn by_second(s: &Shown) -> Option<Form> {
+pub fn by_second(s: &Reproduced) -> Option<Form> {
     let kind = s.publication.by_second?;
     let last = s
         .seconds
@@ -193,7 +193,7 @@ fn heads(all: &[(&str, Align)]) -> Vec<(String, Align)> {
 }
 
 /// Returns the deviation of the quick form from the full form, by test.
-pub fn lost(s: &Shown) -> Option<Form> {
+pub fn lost(s: &Reproduced) -> Option<Form> {
     let x = s.scaling.as_ref().filter(|x| x.tests.len() > 1)?;
     let two = |x: Option<f64>| x.map_or("-".to_owned(), |x| format!("{x:.2}"));
     let row = |t: &Scaled| {
@@ -219,7 +219,7 @@ pub fn lost(s: &Shown) -> Option<Form> {
 }
 
 /// Returns the scatter of the published and the simulated runs.
-pub fn scattered(s: &Shown) -> Option<Form> {
+pub fn scattered(s: &Reproduced) -> Option<Form> {
     let runs = s.scatter.iter().map(|x| x.runs).max()?;
     let of = |x: Option<f64>| x.map_or("-".to_owned(), |x| format!("{:.2} %", 100.0 * x));
     let row = |x: &Scatter| {
@@ -248,7 +248,7 @@ pub fn scattered(s: &Shown) -> Option<Form> {
 }
 
 /// Returns all tables of a publication.
-pub fn forms(s: &Shown) -> Vec<Form> {
+pub fn forms(s: &Reproduced) -> Vec<Form> {
     let mut all = vec![system_table(s)];
     all.extend(one_table(&s.ours));
     all.extend(by_second(s));

@@ -5,8 +5,10 @@ use super::show::{
     SKILL, SKILL_IS, agreement, doing, evidence, level, like, names, ours, published, scaled,
     scattered, skill, title,
 };
-use super::{Shown, asked, asked_in_full, missed};
-use seekwell_lab::reproduce::{Doing, Effect, GROUPS, Judgement, Reproduction};
+use seekwell_evidence::reproduce::{
+    Doing, Effect, GROUPS, Judgement, Reproduced, Reproduction, Target, asked, asked_in_full,
+    missed,
+};
 use seekwell_report::table::{Align, wrap};
 
 const HEADER: &str = "# Reproduction of published comparisons\n\n";
@@ -58,7 +60,7 @@ pub fn row(cells: &[String]) -> String {
 }
 
 /// Returns the document for these publications.
-pub fn page(all: &[Shown]) -> String {
+pub fn page(all: &[Reproduced]) -> String {
     let quick = all.iter().any(|s| s.ours.quick);
     let names: Vec<&str> = all.iter().map(|s| s.ours.name).collect();
     let what = match names[..] {
@@ -109,7 +111,7 @@ pub fn page(all: &[Shown]) -> String {
 }
 
 /// Counts the judgements for the differences of a group, such as `yes 4, unknown 1`.
-fn count_judgements(g: &Effect, all: &[Shown]) -> String {
+fn count_judgements(g: &Effect, all: &[Reproduced]) -> String {
     let own = |r: &Reproduction, j: &Judgement| r.cells[j.cell].published.group == g.letter;
     let judged = all.iter().map(|s| &s.ours);
     let judged = judged.flat_map(|r| r.judgements.iter().filter(|j| own(r, j)));
@@ -127,14 +129,14 @@ fn count_judgements(g: &Effect, all: &[Shown]) -> String {
 }
 
 /// Returns the targets with their results, and the reasons for missed targets.
-fn targets(all: &[Shown]) -> String {
+fn targets(all: &[Reproduced]) -> String {
     let asked = asked(all);
     if asked.is_empty() {
         return String::new();
     }
     let mut out = "## Targets, and reasons for missed targets\n\n".to_owned();
     let full = asked_in_full(all);
-    for (i, cells) in missed::table(&asked, full.as_deref()).iter().enumerate() {
+    for (i, cells) in targets_table(&asked, full.as_deref()).iter().enumerate() {
         out += &row(cells);
         if i == 0 {
             out += &format!("|{}\n", "---|".repeat(cells.len()));
@@ -164,7 +166,39 @@ fn targets(all: &[Shown]) -> String {
     out
 }
 
-fn publication_section(s: &Shown) -> String {
+/// Returns the table of targets. For a quick run, it also contains the results of the full run.
+fn targets_table(asked: &[Target], full: Option<&[Target]>) -> Vec<Vec<String>> {
+    let own = |cells: &[&str]| cells.iter().map(|c| (*c).to_owned()).collect();
+    let met = |t: &Target| if t.met { "yes" } else { "NO" };
+    let Some(full) = full else {
+        let mut rows = vec![own(&[
+            "target, set in advance",
+            "ours",
+            "blind model",
+            "met",
+        ])];
+        let all = asked.iter();
+        rows.extend(all.map(|t| own(&[t.asked, &t.ours, &t.blind, met(t)])));
+        return rows;
+    };
+    let heads = [
+        "target, set in advance",
+        "quick form",
+        "met",
+        "full form",
+        "met",
+        "blind model",
+    ];
+    let mut rows = vec![own(&heads)];
+    rows.extend(asked.iter().map(|t| {
+        let whole = full.iter().find(|f| f.name == t.name);
+        let (ours, so) = whole.map_or(("-", "-"), |f| (&*f.ours, met(f)));
+        own(&[t.asked, &t.ours, met(t), ours, so, &t.blind])
+    }));
+    rows
+}
+
+fn publication_section(s: &Reproduced) -> String {
     let r = &s.ours;
     let mut out = format!("## {}\n\n", r.name);
     let runs = if r.repeats == 1 { "run" } else { "runs" };
@@ -209,7 +243,7 @@ fn publication_section(s: &Shown) -> String {
     out
 }
 
-fn figures(s: &Shown) -> String {
+fn figures(s: &Reproduced) -> String {
     let r = &s.ours;
     let mut out = "| system | test | scheduler | published | ours | ratio | |\n".to_owned();
     out += "|---|---|---|---:|---:|---:|---|\n";

@@ -1,13 +1,13 @@
 //! Prints a published comparison and its simulation on the terminal.
 
 use super::own::{OF_MEDIAN, cut_off, forms, from_median, noisy};
-use super::{Shown, asked_in_full, missed};
 use crate::fail::Failure;
 use crate::out::{Out, columns, width};
 use seekwell_core::numbers;
-use seekwell_lab::reproduce::full::Scatter;
-use seekwell_lab::reproduce::{
-    Cell, Doing, GROUPS, Judgement, Level, Ours, Pair, PublishedSide, Reproduction, Skill, Target,
+use seekwell_evidence::reproduce::full::Scatter;
+use seekwell_evidence::reproduce::{
+    Cell, Doing, GROUPS, Judgement, Level, Ours, Pair, PublishedSide, Reproduced, Reproduction,
+    Skill, Target, asked_in_full, missed,
 };
 use seekwell_report::table::{Align, Table, wrap};
 
@@ -159,7 +159,7 @@ pub fn title(r: &Reproduction, c: &Cell) -> String {
 }
 
 /// Describes how the quick form differs from the full form.
-pub fn scaled(s: &Shown) -> Option<String> {
+pub fn scaled(s: &Reproduced) -> Option<String> {
     let x = s.scaling.as_ref()?;
     let runs = if x.runs == 1 { "run" } else { "runs" };
     Some(format!(
@@ -177,7 +177,7 @@ pub fn scaled(s: &Shown) -> Option<String> {
 }
 
 /// Describes the scatter of the simulated and the published runs.
-pub fn scattered(s: &Shown) -> Option<String> {
+pub fn scattered(s: &Reproduced) -> Option<String> {
     let middle = |of: &dyn Fn(&Scatter) -> Option<f64>| {
         seekwell_stats::median(&s.scatter.iter().filter_map(of).collect::<Vec<_>>())
     };
@@ -204,7 +204,7 @@ pub fn heading(r: &Reproduction) -> String {
 }
 
 /// Prints all results of a reproduction.
-pub fn show(out: &mut Out, s: &Shown) -> Result<(), Failure> {
+pub fn show(out: &mut Out, s: &Reproduced) -> Result<(), Failure> {
     let r = &s.ours;
     out.prose(&heading(r))?;
     out.line("")?;
@@ -248,7 +248,7 @@ pub fn show(out: &mut Out, s: &Shown) -> Result<(), Failure> {
 }
 
 /// Prints the tables in the form of the publication.
-fn own_forms(out: &mut Out, s: &Shown) -> Result<(), Failure> {
+fn own_forms(out: &mut Out, s: &Reproduced) -> Result<(), Failure> {
     for form in forms(s) {
         out.line("")?;
         out.text(&wrap(&form.title, 2, width()))?;
@@ -263,7 +263,7 @@ fn own_forms(out: &mut Out, s: &Shown) -> Result<(), Failure> {
 }
 
 /// Prints the targets and their results.
-pub fn targets(out: &mut Out, all: &[Target], shown: &[Shown]) -> Result<(), Failure> {
+pub fn targets(out: &mut Out, all: &[Target], shown: &[Reproduced]) -> Result<(), Failure> {
     if all.is_empty() {
         return Ok(());
     }
@@ -291,7 +291,7 @@ pub fn targets(out: &mut Out, all: &[Target], shown: &[Shown]) -> Result<(), Fai
     Ok(())
 }
 
-fn figures(out: &mut Out, shown: &Shown) -> Result<(), Failure> {
+fn figures(out: &mut Out, shown: &Reproduced) -> Result<(), Failure> {
     let r = &shown.ours;
     for c in &r.cells {
         let p = &c.published;
