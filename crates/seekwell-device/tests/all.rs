@@ -7,7 +7,7 @@ mod hdd_write_laws;
 mod presets;
 mod properties;
 mod register;
-mod ssd_latency_laws;
 mod ssd_closed;
+mod ssd_latency_laws;
 mod ssd_laws;
 mod times;

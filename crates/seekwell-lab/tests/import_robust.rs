@@ -1,9 +1,9 @@
 //! Imports of broken, hostile and mutated files give an error with a message, and never a panic.
 
+use super::fuzz_import::fuzz_one;
 use crate::import_formats::{folder, labels, of_text, read};
 use rand::{Rng, RngCore};
 use seekwell_core::rng;
-use super::fuzz_import::fuzz_one;
 use seekwell_lab::import::formats;
 
 // Broken and hostile files.

@@ -46,6 +46,7 @@ mod tests {
         assert_eq!(words(128).collect::<Vec<_>>(), [32; 4]);
         assert_eq!(words(256).collect::<Vec<_>>(), [64; 4]);
         assert_eq!(words(62).collect::<Vec<_>>(), [8, 8, 8, 8, 8, 8, 8, 6]);
+        assert_eq!(words(4).collect::<Vec<_>>(), [1; 4]);
         assert_eq!(words(3).collect::<Vec<_>>(), [3]);
     }
 

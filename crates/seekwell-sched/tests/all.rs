@@ -4,6 +4,9 @@
 use seekwell_sched::{contract, cx, info, tunable};
 
 mod add_a_scheduler;
+mod context;
+#[path = "decisions/main.rs"]
+mod decisions;
 #[path = "examples/main.rs"]
 mod examples;
 mod kernel_map;

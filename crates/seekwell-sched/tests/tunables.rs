@@ -56,3 +56,25 @@ fn table_ranges_are_enforced() {
         }
     });
 }
+
+/// A version has only the tunables of its own table, although other versions have more.
+#[test]
+fn a_version_refuses_the_tunables_of_other_versions() {
+    for info in registry() {
+        let all = info.versions.iter().flat_map(|v| (info.tunables)(v.0));
+        let names: Vec<&str> = all.map(|t| t.name).collect();
+        for (version, era) in info.versions {
+            let mut cx = Cx::new(QueueFacts::example(*era), TickClock::new(1000));
+            let mut sched = (info.make)(&cx, version);
+            let own: Vec<&str> = (info.tunables)(version).iter().map(|t| t.name).collect();
+            for name in names.iter().filter(|n| !own.contains(n)) {
+                let what = format!("{}-{version} {name}", info.name);
+                assert_eq!(sched.show(&cx, name), None, "{what}");
+                assert!(sched.store(&mut cx, name, "1").is_err(), "{what}");
+            }
+            for name in own {
+                assert!(sched.show(&cx, name).is_some(), "{} {name}", info.name);
+            }
+        }
+    }
+}

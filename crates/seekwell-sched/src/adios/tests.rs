@@ -292,8 +292,12 @@ fn tunables_behave_as_in_the_kernel() {
     assert_eq!((b.s.bias, b.s.prio[0]), (0, -20));
     b.set("reset_lat_model", "1");
     assert!(b.s.model.iter().all(|m| m.base == 0 && m.slope == 0));
+    (b.s.largest, b.s.largest_total) = ([3; TYPES], 9);
+    b.set("reset_bq_stats", "1");
+    assert_eq!((b.s.largest, b.s.largest_total), ([0; TYPES], 0));
     let bad = [
         ("read_priority", "20"),
+        ("read_priority", "-21"),
         ("batch_limit_read", "0"),
         ("bq_refill_below_ratio", "101"),
         ("shrink_resist", "4"),

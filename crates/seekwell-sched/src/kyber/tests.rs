@@ -44,6 +44,28 @@ fn end(cx: &mut Cx, k: &mut Kyber, rq: RqId) {
 }
 
 #[test]
+fn a_drain_needs_no_tokens() {
+    let (mut cx, mut k) = queue();
+    for pool in &mut k.pools {
+        pool.size = 1;
+    }
+    let writes = [1, 2].map(|id| insert(&mut cx, &mut k, id, Op::Write));
+    let reads = [3, 4].map(|id| insert(&mut cx, &mut k, id, Op::Read));
+    let sent: Vec<_> = (0..3).map(|_| call(&mut cx, &mut k)).collect();
+    assert_eq!(
+        sent,
+        [Some(reads[0]), Some(writes[0]), None],
+        "no tokens are left"
+    );
+    for want in [reads[1], writes[1]] {
+        assert_eq!(k.dispatch(&mut cx, 0, true), 1);
+        assert_eq!(cx.out.pop(), Some(want), "reads are the first domain");
+    }
+    assert_eq!(k.dispatch(&mut cx, 0, true), 0);
+    assert!(k.pools.iter().all(|p| p.size == 1), "the limits stay");
+}
+
+#[test]
 fn domain_without_tokens_waits_without_blocking_other_domains() {
     let (mut cx, mut k) = queue();
     k.pools[WRITE].size = 2;

@@ -218,3 +218,12 @@ fn idle_class_waits_until_no_other_queue_is_busy() {
         assert!(got.ends_with("20 31 32"), "{v}: {got}");
     }
 }
+
+/// 2.6.18 serves the IDLE class 100 ms after the last completion of another class. The grace timer
+/// is armed at 58 ms for 106 ms, cancelled by request 3, and armed again for 166 ms.
+#[test]
+fn the_idle_class_waits_for_a_grace_period_that_starts_again() {
+    let b = Bench::serial("cfq-2.6.18", 6000).prio(9, IDLE);
+    let got = b.times("0 1 1 R 1000; 50000 2 9 R 5000; 60000 3 1 R 9000");
+    assert_eq!(got, "1@0 T@14 T@58 3@60 T@74 T@166 2@166");
+}

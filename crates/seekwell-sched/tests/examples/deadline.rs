@@ -100,3 +100,20 @@ fn request_at_an_occupied_sector_dispatches_the_older_one() {
     );
     assert_eq!(Bench::serial("deadline", 5000).order(rows), "1 2 3 4");
 }
+
+/// Reads expire after 50 ms. Request 2 is behind the sweep; its deadline is the dispatch at 50 ms.
+/// At its deadline, it has expired in 4.0 but not in 3.4.
+#[test]
+fn a_request_expires_at_its_deadline_or_one_tick_later() {
+    for (version, want) in [
+        ("deadline-4.0", "1 3 4 5 6 2 7 8"),
+        ("deadline-3.4", "1 3 4 5 6 7 2 8"),
+    ] {
+        let b = Bench::serial(version, 10_000)
+            .set("read_expire", "50")
+            .set("fifo_batch", "1");
+        let rows = many(0, 3, 6, 3, "R", 2000, 1000);
+        let rows = format!("0 1 1 R 1000; 0 2 2 R 8; {rows}");
+        assert_eq!(b.hold().order(&rows), want, "{version}");
+    }
+}

@@ -14,6 +14,7 @@ mod cgroups;
 mod depths;
 mod injection;
 mod learn;
+mod limits;
 mod merges;
 mod raising;
 mod slots;

@@ -195,3 +195,54 @@ fn queue_that_idled_for_four_fifths_of_its_budget_is_not_io_bound() {
         assert_eq!(b.s.queue(q).io_bound, bound, "{served}");
     }
 }
+
+/// The speed of a rotating device changes at the mean of the two reference rates: 9475.
+#[test]
+fn a_device_is_slow_below_the_mean_of_the_reference_rates() {
+    // A slot of 64 s adds one unit for each 8 x 65536/64000000 sectors; here it adds 1.
+    let served = 8 * 64_000_000 / 65_536 + 1;
+    for (before, slow_before, slow) in [
+        (10_828, false, false),
+        (10_827, false, true),
+        (10_828, true, true),
+        (10_829, true, false),
+    ] {
+        let (mut b, q) = in_service();
+        (b.s.peak_rate, b.s.slow_device) = (before, slow_before);
+        b.s.peak_samples = PEAK_SAMPLES;
+        let e = b.s.core.ent_mut(q);
+        (e.budget, e.service) = (16_384, served);
+        b.pass_us(64_000_000);
+        b.s.expire(&mut b.cx, q, false, Reason::Timeout);
+        let rate = b.s.peak_rate;
+        assert_eq!(rate, before * 7 / 8 + 1);
+        assert_eq!(b.s.slow_device, slow, "{before} to {rate}");
+    }
+}
+
+#[test]
+fn a_queue_is_io_bound_again_after_120_requests_in_time() {
+    // Requests in time before this one, how late this one is (slice_idle is 8), and both results.
+    for (before, late_j, count, bound) in [
+        (118, 7, 119, false),
+        (119, 7, 120, true),
+        (119, 8, 0, false),
+    ] {
+        let (mut b, q) = in_service();
+        for rq in b.take_all() {
+            b.complete(rq);
+        }
+        assert!(b.fire(), "the idle timer");
+        let ioc = b.s.queue(q).owner.expect("its process");
+        b.s.core.procs[ioc].own.last_end_j = b.cx.jiffies() - late_j;
+        let x = b.s.queue_mut(q);
+        (x.io_bound, x.own.in_time) = (false, before);
+        b.insert(1, Op::Read, 1016);
+        let x = b.s.queue(q);
+        assert_eq!(
+            (x.own.in_time, x.io_bound),
+            (count, bound),
+            "{before} {late_j}"
+        );
+    }
+}

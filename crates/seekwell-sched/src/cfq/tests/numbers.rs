@@ -18,7 +18,8 @@ fn think_time_is_big_above_the_limit() {
 fn seek_distance_is_a_decaying_mean_of_capped_distances() {
     let mut m = SeekMean::default();
     let (mut samples, mut total, mut mean) = (0u64, 0, 0);
-    for d in [100, 5_000_000, 50, 4_000_000, 9_000_000] {
+    let distances = [100, 5_000_000, 50, 4_000_000, 9_000_000];
+    for d in distances.into_iter().chain(1..40) {
         let room = if samples <= 60 { 2_097_152 } else { 131_072 };
         m.last_pos = Sector(0);
         m.update(Sector(d));

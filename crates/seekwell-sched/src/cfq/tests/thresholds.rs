@@ -12,7 +12,8 @@ fn cfq(rotational: bool) -> bench::Bench<Cfq> {
 
 #[test]
 fn five_requests_in_the_driver_show_that_the_device_queues() {
-    for (depth, queued, want) in [(4, 12, 0), (5, 12, 1), (1, 5, -1), (1, 6, 0)] {
+    let cases = [(4, 12, 0), (5, 12, 1), (1, 5, -1), (1, 6, 0), (5, 5, -1)];
+    for (depth, queued, want) in cases {
         let mut b = cfq(false);
         let (mut sector, mut flying) = (0, Vec::new());
         for _ in 0..60 {
@@ -53,6 +54,20 @@ fn four_queued_requests_make_a_queue_deep() {
         let rq = b.insert(1, Op::Read, 1000 * n);
         let q = b.s.queue_of(rq);
         assert_eq!(b.s.queue(q).deep, n == 4, "{n}");
+    }
+}
+
+#[test]
+fn the_idle_wait_ends_for_a_request_of_more_than_a_page() {
+    for (sectors, waits) in [(8, true), (9, false)] {
+        let mut b = cfq(true);
+        let rq = b.insert(1, Op::Read, 1000);
+        let q = b.s.queue_of(rq);
+        let rq = b.take().expect("a request");
+        b.complete(rq);
+        assert!(b.take().is_none() && b.s.queue(q).wait_request, "it idles");
+        b.insert_sized(1, Op::Read, 1008, sectors);
+        assert_eq!(b.cx.armed(crate::cfq::IDLE_TIMER), waits, "{sectors}");
     }
 }
 
