@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 mod bench;
 mod choices;
+mod color;
 mod foreign;
+mod guest;
 mod host;
 mod lists;
 mod live;
@@ -17,7 +19,9 @@ mod traces;
 
 pub use bench::*;
 use choices::{cgroup, machine, modes, workloads};
+pub use color::Color;
 pub use foreign::*;
+pub use guest::*;
 pub use host::*;
 pub use lists::*;
 pub use live::*;
@@ -48,28 +52,6 @@ pub struct Cli {
     /// The command
     #[command(subcommand)]
     pub command: Command,
-}
-
-/// When to use colours.
-#[derive(ValueEnum, Clone, Copy, Debug)]
-pub enum Color {
-    /// On a terminal, unless NO_COLOR is set.
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
-}
-
-impl Color {
-    /// Uses this setting for all output streams.
-    pub fn apply(self) {
-        match self {
-            Color::Auto => {}
-            Color::Always => anstream::ColorChoice::Always.write_global(),
-            Color::Never => anstream::ColorChoice::Never.write_global(),
-        }
-    }
 }
 
 /// The commands.
@@ -176,6 +158,11 @@ pub enum Command {
     /// --lazy DIR`. With --backing, a flush completes when the model's time has passed and the
     /// file's data are on the host's disk.
     Serve(Serve),
+    /// Run programs under a real Linux kernel on virtual time, over a modelled disk
+    ///
+    /// The kernel is User Mode Linux, an ordinary process that needs no root. `guest build` builds
+    /// it from the distribution's kernel source. See docs/guest.md.
+    Guest(Guest),
     /// Compare the simulation with the running kernel (root)
     ///
     /// Each workload runs twice. The real run uses ext4 on a loop device over `seekwell serve` and

@@ -26,6 +26,10 @@ use std::process::ExitCode;
 static MEMORY: seekwell_core::large::LargePages = seekwell_core::large::LargePages;
 
 fn main() -> ExitCode {
+    // A guest starts this program again as its launcher and as its first process.
+    if let Some(code) = seekwell_guest::enter() {
+        return code.into();
+    }
     let cli = match cli::Cli::try_parse() {
         Ok(cli) => cli,
         Err(e) => return fail::usage(&e),

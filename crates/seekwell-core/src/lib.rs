@@ -7,6 +7,7 @@
 pub mod bio;
 pub mod cgroup;
 pub mod device;
+pub mod direct;
 pub mod event;
 pub mod foreign;
 pub mod ioc;
@@ -34,6 +35,7 @@ pub mod units;
 pub use bio::{Bio, BioId, Flags, Op, PAGE_SECTORS, SEGMENT_SECTORS};
 pub use cgroup::{IoCostModel, IoCostQos, IoMaxLimits};
 pub use device::{Accept, Command, Device, DeviceFacts, DeviceStats, Done, MmcHost, Packing};
+pub use direct::Direct;
 pub use event::{
     About, Action, Event, EventLog, MemberId, MemberKind, More, Reason, Snapshot, Tap,
 };

@@ -1,10 +1,10 @@
 //! Latencies and rates of a flash drive: flushes, queue depth, suspension, caches, and links.
 
+use crate::ssd_closed::ClosedForms;
 use crate::ssd_laws::{client, mixed, near, pages, params, sequential};
 use seekwell_core::{Accept, Command, Device, Instant, Nanos, Op};
 use seekwell_device::open;
 use seekwell_device::probe::command;
-use seekwell_device::ssd::ClosedForms;
 
 /// A FLUSH is free when nothing is dirty. With power-loss protection it takes a constant time, and
 /// otherwise as long as the programs that it waits for.

@@ -50,11 +50,11 @@ fn errors_name_file_place_and_remedy() {
         (
             "{\"fio version\": \"fio-3\", \"jobs\": [{\"jobname\": \"j\", \"read\": \
              {\"total_ios\": 5, \"iops\": -1}}]}",
-            "x, jobs 1 (j): read: `iops` is negative",
+            "x, jobs 1 (j): read: \"iops\" is negative",
         ),
         (
             "scheduler,workload,value\nbfq,db,40.5\nbfq,db,fast\n",
-            "x, line 3: value: `fast`",
+            "x, line 3: value: \"fast\"",
         ),
         (
             "scheduler,workload,value\nbfq,db,1e400\n",

@@ -360,6 +360,10 @@ impl Cx {
     pub fn armed(&self, slot: impl Into<Slot>) -> bool {
         self.timers[slot.into().number as usize].is_some()
     }
+    /// Returns the time at which the timer fires; `None` if it is not armed.
+    pub fn armed_at(&self, slot: impl Into<Slot>) -> Option<Instant> {
+        self.timers[slot.into().number as usize].map(|t| t.at)
+    }
     /// For layers: returns the timer that fires next. Timers with equal times are in the order of
     /// arming.
     #[inline]

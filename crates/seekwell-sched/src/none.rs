@@ -182,7 +182,9 @@ mod tests {
         /// The requests of each CPU are dispatched in order of insertion, whatever their sectors
         /// are. The round robin skips no CPU that has requests.
         #[test]
-        fn requests_are_fifo_per_cpu_and_round_robin_between_cpus(ops in prop::collection::vec((0u16..4, 0u64..64, 0u8..5), 1..200)) {
+        fn requests_are_fifo_per_cpu_and_round_robin_between_cpus(
+            ops in prop::collection::vec((0u16..4, 0u64..64, 0u8..5), 1..200),
+        ) {
             let mut facts = QueueFacts::example(Era::Mq);
             (facts.cpus, facts.hctxs) = (4, 2);
             let mut cx = Cx::new(facts, TickClock::new(1000));

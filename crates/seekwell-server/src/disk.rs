@@ -522,7 +522,7 @@ mod tests {
         for (wanted, word) in [
             (Some(0), "4096"),
             (Some(4097), "4096"),
-            (Some(1 << 31), "no more"),
+            (Some(1 << 31), "smaller"),
         ] {
             let e = disk_size(wanted, 1 << 30).expect_err("bad").to_string();
             assert!(e.contains(word), "{e}");

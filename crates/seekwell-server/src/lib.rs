@@ -35,7 +35,6 @@
 
 mod account;
 mod asker;
-mod direct;
 mod disk;
 mod end;
 mod engine;
@@ -53,7 +52,6 @@ mod wait;
 
 pub use account::{Account, Verdict};
 pub use asker::Owners;
-pub use direct::Direct;
 pub use disk::{Disk, DiskOptions, FILE_NAME, Floor, RATE_MAX};
 pub use end::{End, Ends};
 pub use engine::Engine;

@@ -197,7 +197,9 @@ proptest! {
     /// Every written sector is read back from each place that the policy chooses, on every layout,
     /// with and without a failed member.
     #[test]
-    fn mirror_copies_hold_the_same_data(script in scripts(SIZE), which in 0usize..6, lost in 0usize..4, seed: u64, bitmap: bool) {
+    fn mirror_copies_hold_the_same_data(
+        script in scripts(SIZE), which in 0usize..6, lost in 0usize..4, seed: u64, bitmap: bool,
+    ) {
         let ten = |copies, order| Level::Raid10 { copies, order };
         let (level, n) = [
             (Level::Raid1, 3), (ten(2, Order::Near), 4), (ten(2, Order::Far), 4),
@@ -246,7 +248,9 @@ proptest! {
     }
 
     #[test]
-    fn remapping_transfers_every_byte_and_completes_every_bio(script in scripts(SIZE), aged in 0.0f64..1.0, seed: u64, tables: bool) {
+    fn remapping_transfers_every_byte_and_completes_every_bio(
+        script in scripts(SIZE), aged in 0.0f64..1.0, seed: u64, tables: bool,
+    ) {
         let (mut members, log) = Memory::set(1, SIZE * 2, seed);
         let covers = if tables { 4 } else { 0 };
         let options = RemapOptions { chunk: 16, aged, covers, tables: 2, seed };

@@ -60,7 +60,7 @@ pub struct Serve {
 }
 
 /// Parses a number of bytes such as `4096`, `512K` or `20G`; units are powers of 1024.
-fn bytes(text: &str) -> Result<u64, String> {
+pub(super) fn bytes(text: &str) -> Result<u64, String> {
     let (digits, shift) = match text.char_indices().last() {
         Some((i, c)) if c.is_ascii_alphabetic() => {
             let shift = match c.to_ascii_uppercase() {

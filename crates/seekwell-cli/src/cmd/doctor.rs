@@ -21,6 +21,28 @@ fn package() -> Ability {
     }
 }
 
+/// Returns the entry for kernels on virtual time.
+fn guest() -> Ability {
+    let cache = seekwell_guest::cache_dir();
+    let kernels = cache.map_or(Vec::new(), |c| seekwell_guest::Kernel::list(&c));
+    let names: Vec<String> = kernels.into_iter().map(|k| k.name).collect();
+    let missing: Vec<&str> = seekwell_guest::missing_tools()
+        .into_iter()
+        .map(|(_, package)| package)
+        .collect();
+    let remedy = match (names.is_empty(), missing.is_empty()) {
+        (false, _) => None,
+        (true, false) => Some(format!("apt-get install {}", missing.join(" "))),
+        (true, true) => Some("seekwell guest build".to_owned()),
+    };
+    Ability {
+        name: "guest kernel",
+        of: "guest run, guest diff",
+        found: names.join(", "),
+        remedy,
+    }
+}
+
 fn as_json(a: &Ability) -> serde_json::Value {
     json!({
         "name": a.name, "usable": a.usable(), "found": a.found, "for": a.of, "remedy": a.remedy,
@@ -32,6 +54,7 @@ pub fn run(a: &Doctor) -> Result<(), Failure> {
     let output = a.output.output.as_deref();
     Out::check(output)?;
     let mut all = abilities(&Here);
+    all.push(guest());
     all.push(package());
     let mut out = Out::open(output)?;
     let m = Machine::read(&Tree::default());

@@ -16,6 +16,7 @@ mod explain;
 mod export;
 mod fidelity;
 mod formats;
+mod guest;
 mod host;
 mod import;
 mod machines;
@@ -53,6 +54,7 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Demo(a) => demo::run(a, cli.quiet),
         Command::VerifyKernel(a) => verify_kernel::run(a, cli.quiet),
         Command::CheckWorlds(a) => check_worlds::run(a, cli.quiet),
+        Command::Guest(a) => guest::run(a, cli.quiet),
         Command::Serve(a) => serve::run(a, cli.quiet),
         Command::Report(a) => report::report(a, cli.quiet),
         Command::Recommend(a) => recommend::run(a, cli.quiet),

@@ -186,7 +186,7 @@ fn host_experiment_requires_confirmation_and_reports_missing_requirements() {
         (vec!["--workload", "cmd:true"], "Add --confirm"),
         (
             vec!["--workload", "cmd:true", "--confirm", "sdz"],
-            "sdz does not match",
+            "\"sdz\" does not match",
         ),
         (
             vec!["--workload", "sqlite", "--schedulers", "cfq"],

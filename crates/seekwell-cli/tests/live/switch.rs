@@ -229,7 +229,8 @@ fn next_run_restores_settings_after_sigkill_of_program_and_guard() {
         kill_process(rig.script_pid(), Signal::KILL).expect("it runs");
         let r = rig.run(&["host"]);
         assert!(
-            r.err.contains(&format!("left {} switched", rig.name)),
+            r.err
+                .contains(&format!("left changed settings on {}", rig.name)),
             "{}",
             r.err
         );

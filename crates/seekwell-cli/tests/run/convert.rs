@@ -329,6 +329,8 @@ fn remedies_name_only_existing_options() {
         good(&["host", "restore", "--help"]),
         good(&["arena", "--help"]),
         good(&["new", "device", "--help"]),
+        good(&["guest", "build", "--help"]),
+        good(&["guest", "run", "--help"]),
     ])
     .collect();
     let options = |text: &str| -> Vec<String> {

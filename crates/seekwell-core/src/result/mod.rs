@@ -359,7 +359,7 @@ pub struct Record {
     /// The host, for a run that is not simulated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<Host>,
-    /// "sim", "serve", "host" or "import".
+    /// "sim", "serve", "host", "kernel" or "import".
     pub substrate: String,
     /// Name of the workload.
     pub workload: String,

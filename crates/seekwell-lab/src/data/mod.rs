@@ -147,7 +147,7 @@ pub struct Cell {
     /// Name of the machine as printed in tables; empty for the default machine.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub machine: String,
-    /// Substrate of the runs: "sim", "serve", "host" or "import".
+    /// Substrate of the runs: "sim", "serve", "host", "kernel" or "import".
     pub substrate: String,
     /// Values of the parameters that the experiment varies, by name, for example
     /// `workload.clients`.

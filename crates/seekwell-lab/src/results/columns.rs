@@ -114,7 +114,7 @@ pub const RUNS: Table = Table {
     help: "one row per run and metric; a run without a result has one row without a metric",
     columns: &[
         column("experiment", Text, "", "name of the experiment"),
-        column("substrate", Text, "", "substrate of the run: sim, serve, host or import"),
+        column("substrate", Text, "", "substrate of the run: sim, serve, host, kernel or import"),
         column("axes", Text, "",
             "values of the axes that the experiment varies: a JSON object of texts; each axis also \
              has a column `axis.NAME`"),

@@ -27,7 +27,7 @@ pub fn heading(case: &Case) -> String {
         "not rotating"
     };
     out += &format!(
-        "\n{layer}, HZ {}; device: {ms} ms per request, depth {}, {spin}\n",
+        "\n{layer}, HZ {}; device: {ms} ms/request, depth {}, {spin}\n",
         case.hz, d.depth
     );
     for (k, v) in case.tunable_texts() {

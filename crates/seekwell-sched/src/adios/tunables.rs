@@ -45,7 +45,8 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             "The deadline of a write is its start time plus this value. Setting it resets the \
              model of writes."),
         Tunable::new("lat_target_discard", Kind::Ns, "ns", "8000000000", any,
-            "Learned base and slope of discards, as lat_model_read."),
+            "The deadline of a discard is its start time plus this value. Setting it resets the model \
+             of discards."),
         Tunable::new("lat_model_read", Kind::Text, "ns, ns/KiB", "0 0", any,
             "Learned latency of reads: base (up to 4 KiB) and slope (per further KiB). Write it to \
              give a new device a known model; the written values count as one sample."),

@@ -336,7 +336,10 @@ proptest! {
 
     /// Checks that the same programs cause the same bios.
     #[test]
-    fn runs_are_deterministic(programs in proptest::collection::vec(proptest::collection::vec(steps(), 1..40), 1..4), e in 0u8..5) {
+    fn runs_are_deterministic(
+        programs in proptest::collection::vec(proptest::collection::vec(steps(), 1..40), 1..4),
+        e in 0u8..5,
+    ) {
         let one = || {
             let mut c = Config::new(era(e));
             c.cache_bytes = Some(500 * 4096);

@@ -456,7 +456,7 @@ fn included_files_are_expanded_in_place_and_named_in_errors() {
             .to_string()
     };
     assert!(wrong("[a]\ninclude bad.fio\n").starts_with("bad.fio, line 2: the option \"frob\""));
-    assert!(wrong("[a]\ninclude loop.fio\n").contains("more than 8 deep"));
+    assert!(wrong("[a]\ninclude loop.fio\n").contains("more than 8 levels deep"));
     assert!(wrong("[a]\ninclude x\n").contains("x.fio, line 2: include x: no such file"));
 }
 

@@ -1,0 +1,168 @@
+//! The guest's first process: mounts file systems, applies the settings, runs the command, records
+//! its result, and powers off.
+
+use crate::job::{DIR, Job, MOUNT};
+use rustix::fs::{CWD, Mode, mkdirat};
+use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+use rustix::system::{RebootCommand, reboot};
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+
+/// First argument of the program as the guest's first process.
+pub const WORD: &str = "guest-init";
+/// Mark before the command starts.
+pub const STARTED: u64 = 1 << 32;
+/// Mark after the command has ended and its file system is unmounted.
+pub const ENDED: u64 = 2 << 32;
+/// The file to which a program writes the number of a mark.
+const MARKS: &str = "/sys/kernel/um-ext-time/bc-message";
+
+/// Runs as the guest's first process. Does not return in a guest.
+pub fn main() -> u8 {
+    if std::process::id() != 1 {
+        eprintln!("this command runs only inside a guest");
+        return 2;
+    }
+    let result = base().and_then(|()| work());
+    let text = match result {
+        Ok(status) => match (status.code(), status.signal()) {
+            (Some(code), _) => format!("exit {code}"),
+            (None, signal) => format!("signal {}", signal.unwrap_or(0)),
+        },
+        Err(why) => format!("error {why}"),
+    };
+    let _ = out_file("status").and_then(|mut f| f.write_all(text.as_bytes()));
+    rustix::fs::sync();
+    let _ = reboot(RebootCommand::PowerOff);
+    1
+}
+
+fn base() -> Result<(), String> {
+    attach("proc", "/proc", "proc", "")?;
+    attach("sysfs", "/sys", "sysfs", "")?;
+    attach("devtmpfs", "/dev", "devtmpfs", "")?;
+    for dir in ["/dev/shm", "/tmp", "/run", "/var"] {
+        if dir == "/dev/shm" {
+            let _ = mkdirat(CWD, dir, Mode::from_raw_mode(0o1777));
+        }
+        attach("tmpfs", dir, "tmpfs", "mode=1777")?;
+    }
+    // Directories that programs expect in /var.
+    for dir in ["/var/tmp", "/var/lib", "/var/run", "/var/log"] {
+        let _ = mkdirat(CWD, dir, Mode::from_raw_mode(0o1777));
+    }
+    let out = format!("{DIR}/out");
+    attach("none", &out, "hostfs", &out)?;
+    let _ = attach("cgroup2", "/sys/fs/cgroup", "cgroup2", "");
+    let _ = fs::set_permissions(MARKS, std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    Ok(())
+}
+
+fn attach(source: &str, target: &str, kind: &str, data: &str) -> Result<(), String> {
+    let data = std::ffi::CString::new(data).map_err(|e| e.to_string())?;
+    let data = Some(data.as_c_str()).filter(|d| !d.is_empty());
+    mount(source, target, kind, MountFlags::empty(), data)
+        .map_err(|e| format!("mount {kind} on {target}: {}", io::Error::from(e)))
+}
+
+fn work() -> Result<ExitStatus, String> {
+    let text =
+        fs::read_to_string(format!("{DIR}/job")).map_err(|e| format!("read the job: {e}"))?;
+    let job = Job::from_text(&text);
+    for (i, name) in job
+        .schedulers
+        .iter()
+        .enumerate()
+        .filter(|(_, n)| !n.is_empty())
+    {
+        let path = format!("/sys/block/{}/queue/scheduler", disk_name(i));
+        write_setting(&path, name).map_err(|why| match fs::read_to_string(&path) {
+            Ok(all) => {
+                let all = all.replace(['[', ']'], "");
+                format!(
+                    "no scheduler of this kernel is called \"{name}\"; it has: {}",
+                    all.trim()
+                )
+            }
+            Err(_) => why,
+        })?;
+    }
+    for (path, value) in &job.writes {
+        if path.starts_with('/') {
+            write_setting(path, value)?;
+        } else {
+            write_setting(&format!("/sys/block/vda/queue/{path}"), value)?;
+        }
+    }
+    let mounted = !job.file_system.is_empty();
+    if mounted {
+        let known = fs::read_to_string("/proc/filesystems").unwrap_or_default();
+        if !known.split_whitespace().any(|w| w == job.file_system) {
+            return Err(format!(
+                "this kernel was built without {}. Build one with: seekwell guest build --fs ext4,{}",
+                job.file_system, job.file_system
+            ));
+        }
+        attach("/dev/vda", MOUNT, &job.file_system, &job.mount_options)?;
+        let _ = fs::set_permissions(MOUNT, std::os::unix::fs::PermissionsExt::from_mode(0o1777));
+    }
+    let status = command(&job, mounted)?;
+    if mounted {
+        let _ = std::env::set_current_dir("/");
+        let _ = unmount(MOUNT, UnmountFlags::empty());
+    }
+    mark(ENDED)?;
+    Ok(status)
+}
+
+fn command(job: &Job, mounted: bool) -> Result<ExitStatus, String> {
+    let Some((program, args)) = job.command.split_first() else {
+        return Err("no command".to_owned());
+    };
+    let file = |name: &str| out_file(name).map_err(|e| format!("create the file of {name}: {e}"));
+    let (out, err) = (file("stdout")?, file("stderr")?);
+    mark(STARTED)?;
+    let child = Command::new(program)
+        .args(args)
+        .current_dir(if mounted { MOUNT } else { "/tmp" })
+        .env_clear()
+        .env(
+            "PATH",
+            "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        )
+        .env("HOME", "/tmp")
+        .env("LANG", "C.UTF-8")
+        .env("TMPDIR", "/tmp")
+        .envs(job.environment.iter().map(|(n, v)| (n, v)))
+        .stdin(Stdio::null())
+        .stdout(out)
+        .stderr(err)
+        .status();
+    child.map_err(|e| format!("start \"{program}\": {e}"))
+}
+
+fn out_file(name: &str) -> io::Result<fs::File> {
+    fs::File::create(Path::new(DIR).join("out").join(name))
+}
+
+/// Tells the controller the number of a phase.
+fn mark(value: u64) -> Result<(), String> {
+    fs::write(MARKS, format!("{value}\n")).map_err(|e| format!("write {MARKS}: {e}"))
+}
+
+fn write_setting(path: &str, value: &str) -> Result<(), String> {
+    let mut f = fs::OpenOptions::new()
+        .write(true)
+        .open(path)
+        .map_err(|e| format!("open {path}: {e}"))?;
+    f.write_all(value.as_bytes())
+        .map_err(|e| format!("write \"{value}\" to {path}: {e}"))
+}
+
+/// Returns the name of disk `i`: vda, vdb, ...
+fn disk_name(i: usize) -> String {
+    format!("vd{}", char::from(b'a' + (i as u8).min(25)))
+}
