@@ -89,7 +89,7 @@ impl Controller {
         }
     }
 
-    /// Gives the turn to whoever is next. A disk's event precedes a timer of the same time.
+    /// Lets the guest or a disk proceed, in order of virtual time. A disk precedes a timer.
     fn next(&mut self) -> Result<(), GuestError> {
         loop {
             let now = self.clock.now()?;

@@ -102,6 +102,14 @@ pub fn run(a: &GuestDiff, _quiet: bool) -> Result<(), Failure> {
     let n = all.len();
     all.extend(cells(&a.setup, &kb));
     let done = run_all(&a.setup, all)?;
+    // A command that fails at its start makes the same requests under every kernel.
+    if let Some(d) = done.iter().find(|d| d.outcome.exit != 0) {
+        return Err(Failure::input(format!(
+            "the command failed with exit code {} under kernel {}, scheduler {}, seed {}; the \
+             kernels were not compared",
+            d.outcome.exit, d.cell.kernel.name, d.cell.scheduler, d.cell.seed
+        )));
+    }
     let (of_a, of_b) = done.split_at(n.min(done.len()));
     let pairs: Vec<Pair<'_>> = of_a
         .iter()
