@@ -158,7 +158,7 @@ fn experiment(b: &Bench, runs: &Runs, workloads: &[String]) -> Result<Experiment
                 name,
                 device: device.clone(),
                 workload: workload.clone(),
-                substrate: "sim".to_owned(),
+                substrate: specs[0].substrate.name().to_owned(),
                 treatments: (0..k).collect(),
                 reference: match setups::usual_schedulers(b) {
                     true => kernels_choice(specs),

@@ -3,8 +3,10 @@
 use crate::cells::Job;
 use crate::cli::Bench;
 use crate::fail::Failure;
-use seekwell::words::{self, Kernel, TypedScheduler};
-use seekwell::{BackgroundSpec, QueueSpec, RunSpec, WorkloadSpec, aligned, checked};
+use crate::cmd::guest::substrate::{self, Guests};
+use seekwell::words::{self, Kernel, TypedMachine, TypedScheduler};
+use seekwell::{BackgroundSpec, QueueSpec, RunSpec, SpecErrors, WorkloadSpec, aligned, checked};
+use seekwell_lab::kernel::to_kernel;
 use seekwell_sched::find;
 use seekwell_sim::Setup;
 use std::borrow::Cow;
@@ -151,6 +153,18 @@ pub fn with_cgroups(machine: &str, cgroups: &[String]) -> String {
     }
 }
 
+/// Returns the requested settings of the queue.
+pub fn queue(b: &Bench) -> QueueSpec {
+    QueueSpec {
+        hz: b.hz,
+        nr_requests: b.nr_requests,
+        depth: b.depth,
+        max_sectors_kb: b.max_sectors_kb,
+        max_segments: None,
+        nomerges: b.nomerges,
+    }
+}
+
 /// Returns the runs of every device with every workload and the workloads alongside, under every
 /// scheduler, on a machine (`memory=2G,cores=2`).
 pub fn all_runs(
@@ -161,10 +175,13 @@ pub fn all_runs(
     neighbours: &[String],
 ) -> Result<Runs, Failure> {
     let neighbours = background_specs(neighbours)?;
-    let typed = usual.typed(b)?;
     let machine = words::machine(machine);
     let bad = |e| Failure::input(format!("--machine: {e}"));
     let machine = machine.map_err(bad)?;
+    if substrate::is_asked(b) {
+        return kernel_runs(b, usual, &machine, workloads, &neighbours);
+    }
+    let typed = usual.typed(b)?;
     let kernel = kernel(b)?;
     if let Some(k) = &kernel {
         words::of_kernel(&machine.spec, k).map_err(bad)?;
@@ -176,14 +193,7 @@ pub fn all_runs(
         for workload in workloads {
             let spec = |t: &TypedScheduler| {
                 let mut s = RunSpec::new(device.clone(), t.spec.clone(), workload.clone());
-                s.queue = QueueSpec {
-                    hz: b.hz,
-                    nr_requests: b.nr_requests,
-                    depth: b.depth,
-                    max_sectors_kb: b.max_sectors_kb,
-                    max_segments: None,
-                    nomerges: b.nomerges,
-                };
+                s.queue = queue(b);
                 s.machine = s.machine.map(|_| machine.spec.clone());
                 s.beside.clone_from(&neighbours);
                 s.limit_s = machine.limit_s;
@@ -205,12 +215,53 @@ pub fn all_runs(
     })
 }
 
+/// Returns the runs of [`all_runs`] for guests.
+fn kernel_runs(
+    b: &Bench,
+    usual: &Usual,
+    machine: &TypedMachine,
+    workloads: &[WorkloadSpec],
+    neighbours: &[BackgroundSpec],
+) -> Result<Runs, Failure> {
+    let bad = |e: SpecErrors| Failure::input(e.to_string());
+    let typed = substrate::schedulers(b)?;
+    let devices = usual.devices(b);
+    let mut specs = Vec::new();
+    for device in &devices {
+        let device = words::device(device).map_err(|e| Failure::words("", &e))?;
+        for workload in workloads {
+            for t in &typed {
+                let mut s = RunSpec::new(device.clone(), t.spec.clone(), workload.clone());
+                // The simulation's check covers everything but the machine.
+                let whole = checked(&s).map_err(bad)?;
+                s.workload = whole.workload;
+                s.queue = queue(b);
+                s.machine = s.machine.map(|_| machine.spec.clone());
+                s.beside = neighbours.to_vec();
+                s.limit_s = machine.limit_s;
+                s.seed = b.seed;
+                s.label = Some(t.text.clone());
+                to_kernel(&mut s).map_err(bad)?;
+                specs.push(s);
+            }
+        }
+    }
+    Ok(Runs {
+        specs,
+        devices: devices.len(),
+        workloads: workloads.len(),
+        schedulers: typed.len(),
+        kernels: vec![Guests::new(b.kernel.as_deref())?.note()],
+    })
+}
+
 /// Returns notes about schedulers that are older or newer than the device, if their version was not
 /// named. Returns none if the user did not choose both, or if the version of the device's time runs
 /// too.
 pub fn time_notes(b: &Bench, runs: &Runs) -> Vec<String> {
     let typed = b.schedulers.as_deref();
-    let typed = typed.filter(|_| !b.device.is_empty() && b.kernel.is_none());
+    let chosen = !b.device.is_empty() && b.kernel.is_none() && !substrate::is_asked(b);
+    let typed = typed.filter(|_| chosen);
     let Some((_, typed)) = typed.map(more) else {
         return Vec::new();
     };
@@ -280,7 +331,11 @@ pub fn files(b: &Bench) -> impl Iterator<Item = &Path> {
 /// little. Call this before [`of`], which opens some devices.
 pub fn memory(b: &Bench, usual: &Usual, quiet: bool) -> Result<(), Failure> {
     let devices = usual.devices(b);
-    let runs = devices.len() * usual.typed(b)?.len();
+    let schedulers = match substrate::is_asked(b) {
+        true => substrate::schedulers(b)?.len(),
+        false => usual.typed(b)?.len(),
+    };
+    let runs = devices.len() * schedulers;
     for d in &devices {
         seekwell_device::footprint(d).map_err(|e| Failure::input(e.to_string()))?;
     }

@@ -6,14 +6,18 @@ use crate::vhost::{Connection, Served};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long the loop waits for a message before it looks at the console.
 const LOOK: Duration = Duration::from_millis(300);
 
 /// Limits of a run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Limits {
+    /// The run ends soon after this flag is set.
+    pub stop: Option<Arc<AtomicBool>>,
     /// Most real time.
     pub wall: Duration,
     /// Most virtual time.
@@ -199,6 +203,9 @@ impl Controller {
     /// Waits for a message, for at most [`LOOK`]. A guest that sends nothing for that time may have
     /// panicked: a kernel that panics goes on in a loop and does not end.
     fn ready(&self, fds: &[BorrowedFd<'_>]) -> Result<u64, GuestError> {
+        if self.limits.stop.as_ref().is_some_and(|s| s.load(Ordering::Relaxed)) {
+            return Err(GuestError::Stopped);
+        }
         let ready = wait(fds, self.left()?.min(LOOK))?;
         if ready == 0
             && let Ok(text) = std::fs::read(&self.console)

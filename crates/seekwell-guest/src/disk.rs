@@ -23,9 +23,9 @@ const STATUS_UNSUPPORTED: u8 = 2;
 const HEADER_BYTES: usize = 16;
 /// Most sectors of one discard; a bio's length has 32 bits.
 const DISCARD_MAX_SECTORS: u32 = 1 << 22;
-/// Most segments of a request that the config space offers. QEMU offers 126 at a queue of 128, and
-/// 254 at one of 256.
-const SEGMENTS_MAX: u32 = 254;
+/// Longest scatter list of a request that the driver accepts (`VIRTIO_BLK_MAX_SG_ELEMS`, 6.12). A
+/// list that is longer than the queue is in an indirect table.
+pub const SEGMENTS_MAX: u32 = 1024;
 
 /// A modelled disk with its contents.
 pub struct GuestDisk {
@@ -37,6 +37,7 @@ pub struct GuestDisk {
     due: Vec<BioDone>,
     log: Vec<LogEntry>,
     bytes: Vec<u8>,
+    segments: u32,
 }
 
 /// One request of the log, in order of arrival.
@@ -75,8 +76,9 @@ pub struct Finished {
 }
 
 impl GuestDisk {
-    /// Returns a disk. The image must be as large as the device; holes are zeros.
-    pub fn new(device: Box<dyn Device + Send>, image: File) -> Self {
+    /// Returns a disk whose requests have at most this many segments. The image must be as large as
+    /// the device; holes are zeros.
+    pub fn new(device: Box<dyn Device + Send>, image: File, segments: u32) -> Self {
         GuestDisk {
             facts: device.facts().clone(),
             sink: Direct::new(device),
@@ -86,6 +88,7 @@ impl GuestDisk {
             due: Vec::new(),
             log: Vec::new(),
             bytes: Vec::new(),
+            segments: segments.clamp(1, SEGMENTS_MAX),
         }
     }
     /// Returns the facts of the device.
@@ -103,7 +106,7 @@ impl GuestDisk {
         let mut put = |at: usize, bytes: &[u8]| c[at..at + bytes.len()].copy_from_slice(bytes);
         let physical = self.facts.physical_block_bytes.max(512);
         put(0, &self.facts.capacity.0.to_le_bytes());
-        put(12, &SEGMENTS_MAX.to_le_bytes());
+        put(12, &self.segments.to_le_bytes());
         put(20, &512u32.to_le_bytes());
         put(24, &[(physical / 512).ilog2() as u8]);
         put(26, &1u16.to_le_bytes());

@@ -51,6 +51,9 @@ pub enum GuestError {
         "the guest still ran after {0:?} of real time and was killed. A program that waits in a loop without reading the clock stops virtual time; raise the limit with --wall-limit if the run is only long"
     )]
     WallLimit(Duration),
+    /// The caller stopped the run.
+    #[error("the run was stopped before its end")]
+    Stopped,
     /// The run took too much virtual time.
     #[error(
         "the command still ran after {0:?} of virtual time and was killed; raise the limit with --time-limit"

@@ -1,15 +1,11 @@
-//! Image files of the guest's disks: a template per file system, and a sparse copy per run.
+//! Image files of the guest's disks.
 
 use crate::error::GuestError;
-use rustix::fs::{SeekFrom, copy_file_range, ftruncate, seek};
-use rustix::io::Errno;
+use rustix::fs::ftruncate;
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The identifier of every file system, so that the same command gives the same bytes.
-const UUID: &str = "5ee4e11a-0000-4000-8000-000000000017";
 /// Time of creation: 2024-01-01 00:00 UTC, in seconds.
 const EPOCH_S: &str = "1704067200";
 
@@ -48,27 +44,19 @@ impl FileSystem {
             Self::F2fs => "f2fs-tools",
         }
     }
-    /// Returns the options of mkfs that make its result repeatable.
-    fn options(self) -> &'static [&'static str] {
-        match self {
-            Self::Ext4 => &[
-                "-q",
-                "-F",
-                "-U",
-                UUID,
-                "-E",
-                "hash_seed=5ee4e11a-0000-4000-8000-000000000017,lazy_itable_init=0,lazy_journal_init=0",
-            ],
-            Self::Xfs => &[
-                "-q",
-                "-f",
-                "-K",
-                "-m",
-                "uuid=5ee4e11a-0000-4000-8000-000000000017",
-            ],
-            Self::Btrfs => &["-q", "-f", "-K", "-U", UUID],
-            Self::F2fs => &["-q", "-f", "-t", "0"],
-        }
+    /// Returns the options of mkfs that make its result depend on the seed only. ext4 derives the
+    /// block groups of directories from the hash seed.
+    fn options(self, seed: u64) -> Vec<String> {
+        let uuid = format!("5ee4e11a-0000-4000-8000-{:012x}", seed & ((1 << 48) - 1));
+        let words = match self {
+            Self::Ext4 => format!(
+                "-q -F -U {uuid} -E hash_seed={uuid},lazy_itable_init=0,lazy_journal_init=0"
+            ),
+            Self::Xfs => format!("-q -f -K -m uuid={uuid}"),
+            Self::Btrfs => format!("-q -f -K -U {uuid}"),
+            Self::F2fs => "-q -f -t 0".to_owned(),
+        };
+        words.split(' ').map(str::to_owned).collect()
     }
 }
 
@@ -85,12 +73,12 @@ impl std::str::FromStr for FileSystem {
     }
 }
 
-/// Returns a new image of `bytes`, without a name, with the file system if one is given.
+/// Returns a new sparse image of `bytes`, without a name, with the file system if one is given.
 pub fn new(
     dir: &Path,
-    cache: &Path,
     bytes: u64,
     fs: Option<FileSystem>,
+    seed: u64,
 ) -> Result<File, GuestError> {
     let path = dir.join("disk.img");
     let image = File::options()
@@ -99,94 +87,26 @@ pub fn new(
         .create_new(true)
         .open(&path)
         .map_err(GuestError::host(format!("create {}", path.display())))?;
+    let made = ftruncate(&image, bytes).map_err(GuestError::host("size the disk's image"));
+    let made = made.and_then(|()| fs.map_or(Ok(()), |fs| make(&path, fs, seed)));
     // Without a name, the file vanishes with this process.
     fs::remove_file(&path).map_err(GuestError::host(format!("remove {}", path.display())))?;
-    ftruncate(&image, bytes).map_err(GuestError::host("size the disk's image"))?;
-    if let Some(fs) = fs {
-        let template = template(cache, bytes, fs)?;
-        copy_sparse(&template, &image)?;
-    }
-    Ok(image)
+    made.map(|()| image)
 }
 
-/// Returns the template of a file system, and makes it if the cache does not have it.
-fn template(cache: &Path, bytes: u64, fs: FileSystem) -> Result<File, GuestError> {
+fn make(path: &Path, fs: FileSystem, seed: u64) -> Result<(), GuestError> {
     let program = format!("mkfs.{}", fs.name());
-    let version = Command::new(&program)
-        .arg("-V")
-        .output()
-        .map_err(|_| GuestError::Missing(program.clone(), fs.package().to_owned()))?;
-    let text = [version.stdout, version.stderr].concat();
-    // The bytes depend on the version of mkfs. The file name contains a checksum of it.
-    let sum = text
-        .iter()
-        .fold(0u32, |s, b| s.rotate_left(5) ^ u32::from(*b));
-    let dir = cache.join("images");
-    let path = dir.join(format!("{}-{bytes}-{sum:08x}.img", fs.name()));
-    if let Ok(f) = File::open(&path) {
-        return Ok(f);
-    }
-    fs::create_dir_all(&dir).map_err(GuestError::host(format!("create {}", dir.display())))?;
-    // Parallel runs may make the same template; each uses a file of its own.
-    static NUMBER: AtomicU32 = AtomicU32::new(0);
-    let n = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let part = dir.join(format!(".{}-{}-{n}.part", fs.name(), std::process::id()));
-    let made = make(&program, &part, bytes, fs);
-    let kept = made.and_then(|()| {
-        fs::rename(&part, &path).map_err(GuestError::host(format!("write {}", path.display())))
-    });
-    if kept.is_err() {
-        let _ = fs::remove_file(&part);
-    }
-    kept?;
-    File::open(&path).map_err(GuestError::host(format!("open {}", path.display())))
-}
-
-fn make(program: &str, part: &Path, bytes: u64, fs: FileSystem) -> Result<(), GuestError> {
-    let _ = fs::remove_file(part);
-    let file =
-        File::create(part).map_err(GuestError::host(format!("create {}", part.display())))?;
-    ftruncate(&file, bytes).map_err(GuestError::host("size the template"))?;
-    let done = Command::new(program)
-        .args(fs.options())
-        .arg(part)
+    let done = Command::new(&program)
+        .args(fs.options(seed))
+        .arg(path)
         .env("E2FSPROGS_FAKE_TIME", EPOCH_S)
         .env("SOURCE_DATE_EPOCH", EPOCH_S)
         .env("DETERMINISTIC_SEED", "1")
         .output()
-        .map_err(|_| GuestError::Missing(program.to_owned(), fs.package().to_owned()))?;
+        .map_err(|_| GuestError::Missing(program.clone(), fs.package().to_owned()))?;
     if !done.status.success() {
         let why = String::from_utf8_lossy(&done.stderr).trim().to_owned();
         return Err(GuestError::Usage(format!("{program} failed: {why}")));
     }
     Ok(())
-}
-
-/// Copies the data of a file and leaves its holes.
-fn copy_sparse(from: &File, to: &File) -> Result<(), GuestError> {
-    let error = || GuestError::host("copy the template of the file system");
-    let mut at = 0;
-    loop {
-        at = match seek(from, SeekFrom::Data(at)) {
-            Ok(data) => data,
-            Err(Errno::NXIO) => return Ok(()),
-            Err(e) => return Err(error()(e)),
-        };
-        let end = seek(from, SeekFrom::Hole(at)).map_err(error())?;
-        while at < end {
-            let (mut src, mut dst) = (at, at);
-            let n = copy_file_range(
-                from,
-                Some(&mut src),
-                to,
-                Some(&mut dst),
-                (end - at) as usize,
-            )
-            .map_err(error())?;
-            if n == 0 {
-                return Ok(());
-            }
-            at += n as u64;
-        }
-    }
 }

@@ -148,8 +148,11 @@ fn out_file(name: &str) -> io::Result<fs::File> {
     fs::File::create(Path::new(DIR).join("out").join(name))
 }
 
-/// Tells the controller the number of a phase.
-fn mark(value: u64) -> Result<(), String> {
+/// Tells the controller the number of a phase. A program in the guest uses numbers below 2^32.
+///
+/// # Errors
+/// The file of the marks cannot be written, for example outside a guest.
+pub fn mark(value: u64) -> Result<(), String> {
     fs::write(MARKS, format!("{value}\n")).map_err(|e| format!("write {MARKS}: {e}"))
 }
 

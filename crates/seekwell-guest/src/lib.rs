@@ -30,9 +30,10 @@ mod vhost;
 
 pub use build::{Build, missing_tools};
 pub use controller::Mark;
-pub use disk::{GuestDisk, LogEntry};
+pub use disk::{GuestDisk, LogEntry, SEGMENTS_MAX};
 pub use error::GuestError;
 pub use image::FileSystem;
+pub use init::mark;
 pub use job::{MOUNT as DISK, PROGRAM};
 pub use kernel::{Kernel, cache_dir};
 pub use run::{Outcome, Run};

@@ -17,7 +17,8 @@ use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// Real time within which a kernel must ask for the time. It takes 0.1 s on an idle machine.
@@ -27,8 +28,6 @@ const CONNECT: Duration = Duration::from_secs(20);
 pub struct Run {
     /// The kernel.
     pub kernel: Kernel,
-    /// Directory of the templates of file systems.
-    pub cache: PathBuf,
     /// The disks; the first one has the file system.
     pub disks: Vec<Box<dyn Device + Send>>,
     /// Name of the scheduler of every disk; empty leaves the kernel's choice.
@@ -51,6 +50,12 @@ pub struct Run {
     pub environment: Vec<(String, String)>,
     /// Further files and directories of the host that the guest can read.
     pub visible: Vec<PathBuf>,
+    /// Number of requests that the first disk accepts at once; `None` for the value of its model.
+    pub depth: Option<u32>,
+    /// Most segments of a request (`queue/max_segments`).
+    pub segments: u32,
+    /// The run ends soon after this flag is set.
+    pub stop: Option<Arc<AtomicBool>>,
     /// Most real time.
     pub wall_limit: Duration,
     /// Most virtual time.
@@ -147,6 +152,7 @@ impl Run {
         let place = Place::new()?;
         let run = place.0.join("run");
         let limits = Limits {
+            stop: self.stop.clone(),
             wall: self.wall_limit,
             virtual_time: self.time_limit,
         };
@@ -158,17 +164,18 @@ impl Run {
         };
         let clock = listen("clock")?;
         let mut arguments = self.kernel_arguments();
-        let depth = self.disks.first().map_or(1, |d| d.facts().depth);
+        let modelled = self.disks.first().map_or(1, |d| d.facts().depth);
+        let depth = self.depth.map_or(modelled, |d| d.min(modelled));
         arguments.push(format!("virtio_blk.queue_depth={}", depth.clamp(1, 256)));
         let mut disks = Vec::new();
         for (i, device) in self.disks.into_iter().enumerate() {
             let fs = self.file_system.filter(|_| i == 0);
-            let image = image::new(&place.0, &self.cache, device.facts().capacity.0 * 512, fs)?;
+            let image = image::new(&place.0, device.facts().capacity.0 * 512, fs, self.seed)?;
             let name = format!("disk{i}");
             arguments.push(format!("virtio_uml.device={DIR}/{name}:2"));
             disks.push(Connection::new(
                 listen(&name)?,
-                GuestDisk::new(device, image),
+                GuestDisk::new(device, image, self.segments),
             ));
         }
         // What follows `--` are arguments of the first process.

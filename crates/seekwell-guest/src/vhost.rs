@@ -365,7 +365,11 @@ mod tests {
         let device = seekwell_device::open("constant:constant,service_us=100,write_cache=yes", 1);
         let file = memfd_create("image", MemfdFlags::CLOEXEC).expect("an image");
         ftruncate(&file, 1 << 20).expect("sized");
-        GuestDisk::new(device.expect("a device"), std::fs::File::from(file))
+        GuestDisk::new(
+            device.expect("a device"),
+            std::fs::File::from(file),
+            crate::disk::SEGMENTS_MAX,
+        )
     }
 
     fn connected() -> (UnixStream, Connection, tempdir::Dir) {

@@ -34,6 +34,8 @@ pub struct Options {
     pub pulse: Option<Arc<Pulse>>,
     /// Flag by which the caller stops the run.
     pub stop: Option<Arc<AtomicBool>>,
+    /// Called when the clock of the record starts.
+    pub on_start: Option<fn()>,
 }
 
 impl Options {
@@ -47,6 +49,7 @@ impl Options {
             signals: true,
             pulse: None,
             stop: None,
+            on_start: None,
         }
     }
 }
@@ -142,6 +145,9 @@ where
     let mut shared = shared.map_err(host("open the directory of the run"))?;
     shared.pulse.clone_from(&o.pulse);
     let shared = Arc::new(shared);
+    if let Some(tell) = o.on_start {
+        tell();
+    }
 
     let main = HostMachine::new(Arc::clone(&shared), "main".to_owned());
     let outcome = tasks::run(main, script);

@@ -36,9 +36,14 @@ pub fn modelled(r: &Record, width: usize) -> String {
     let d = &r.device;
     let size = bytes(d.capacity_sectors as f64 * 512.0);
     let name = if d.name.is_empty() { &d.spec } else { &d.name };
+    // The record of a real kernel does not state its tick.
+    let tick = match r.hz {
+        0 => String::new(),
+        hz => format!("HZ {hz}, "),
+    };
     let text = format!(
-        "On a modelled disk, not one of yours: {name}, {size} ({}; depth {}, HZ {}, seed {})",
-        d.spec, d.depth, r.hz, r.seed
+        "On a modelled disk, not one of yours: {name}, {size} ({}; depth {}, {tick}seed {})",
+        d.spec, d.depth, r.seed
     );
     hang(&text, 2, width)
 }

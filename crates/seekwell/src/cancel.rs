@@ -23,7 +23,7 @@ impl Cancel {
         self.0.load(Ordering::Acquire)
     }
     /// Returns the flag that all clones share.
-    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
+    pub fn flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.0)
     }
 }

@@ -20,6 +20,11 @@ pub fn run(spec: &RunSpec, hooks: Hooks<'_>) -> Result<Record, Error> {
     match spec.substrate {
         Substrate::Sim => guarded(spec, hooks, seekwell_sim::spec::run),
         Substrate::Host => crate::host::run(spec, hooks),
+        Substrate::Kernel => {
+            let what = "a guest kernel is started by the program: `seekwell compare --substrate \
+                        kernel`";
+            Err(SpecErrors::single("substrate", what).into())
+        }
         Substrate::Serve => {
             let what = "`serve` provides a modelled disk to other programs (`seekwell serve`): \
                         such a run does not end by itself";

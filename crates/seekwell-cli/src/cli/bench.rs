@@ -34,6 +34,19 @@ pub struct Bench {
     /// versions].
     #[arg(long, value_name = "RELEASE")]
     pub kernel: Option<String>,
+    /// Where the runs take place: [sim] or kernel
+    ///
+    /// sim simulates kernel and device. kernel runs a real Linux kernel on virtual time over the
+    /// modelled device (docs/guest.md). Build it first: `seekwell guest build`. --kernel then names
+    /// a kernel of `seekwell guest list`. It takes longer, and CPU time is free.
+    #[arg(
+        long,
+        value_name = "WHERE",
+        default_value = "sim",
+        hide_possible_values = true,
+        hide_default_value = true
+    )]
+    pub substrate: Substrate,
     /// Era of the defaults: [today] or 2012
     ///
     /// The era selects the devices, schedulers and workloads that you do not name. For 2012, these
@@ -104,6 +117,15 @@ pub struct Bench {
     pub results: Option<PathBuf>,
 }
 
+/// Where the runs of a command take place.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Substrate {
+    /// In the simulation.
+    Sim,
+    /// In a real kernel on virtual time.
+    Kernel,
+}
+
 /// The era that the default devices, schedulers and workloads come from.
 #[derive(ValueEnum, Clone, Copy, Debug)]
 pub enum Era {
@@ -165,7 +187,7 @@ pub struct Compare {
     /// The file (TOML) contains devices, schedulers, workloads, machines, repeats and budget
     /// (docs/experiments.md).
     #[arg(value_name = "FILE.toml", value_hint = ValueHint::FilePath, group = "experiment",
-        conflicts_with_all = ["device", "schedulers", "kernel", "era", "tunable", "hz", "seed", "seeds", "nr_requests",
+        conflicts_with_all = ["device", "schedulers", "era", "tunable", "hz", "seed", "seeds", "nr_requests",
             "depth", "max_sectors_kb", "nomerges", "metric", "workload", "machine", "cgroup", "plot", "series"])]
     pub file: Option<PathBuf>,
     /// Workload or fio job file; may be repeated

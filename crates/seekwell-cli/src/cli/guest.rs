@@ -44,6 +44,9 @@ pub enum GuestAction {
     /// baseline assumes that the scheduler makes no difference: it takes the kernel's result under
     /// the first scheduler. The exit code is 1 if a row is not right.
     Check(GuestCheck),
+    /// Make one run inside a guest
+    #[command(hide = true)]
+    Inside,
 }
 
 /// Arguments of `guest build`.

@@ -8,7 +8,7 @@ use crate::cells::cancelling;
 use crate::cli::Compare;
 use crate::fail::Failure;
 use crate::out::{Out, ask, note, width};
-use seekwell::Cancel;
+use seekwell::{Cancel, Substrate};
 use seekwell_core::once::twice;
 use seekwell_core::prose::in_prose;
 use seekwell_host::left::{About, Notes};
@@ -471,7 +471,7 @@ fn measured(
         &Steps {
             file: named,
             threads: 1,
-            real: true,
+            substrate: Substrate::Host,
             noted,
             twin: Some(&twin),
         },

@@ -1,6 +1,7 @@
 //! `seekwell recommend`: recommends a scheduler, from results or from a simulation.
 
 use super::compare::names;
+use super::guest::substrate::{self, Guests};
 use super::report::{results_of, something};
 use crate::cli::Recommend;
 use crate::fail::Failure;
@@ -10,6 +11,7 @@ use crate::runs::{Simulator, asked};
 use crate::setups::{self, Usual};
 use crate::throttles::with_the_other;
 use seekwell_core::once::Once;
+use seekwell_lab::conduct::Runner;
 use seekwell_lab::analysis::{Analysis, Weights, analyse_weighted};
 use seekwell_lab::results::Results;
 use seekwell_report::advice::{Advice, all};
@@ -124,10 +126,21 @@ fn simulated(a: &Recommend, quiet: bool) -> Result<(Results, Analysis, String), 
     let names = names(&plans);
     let list: Vec<(String, f64)> = names.iter().cloned().zip(own).collect();
     setups::memory(&b, &usual, quiet)?;
-    b.schedulers = with_the_other(&b, &usual)?;
+    let guests = match substrate::is_asked(&b) {
+        true => Some(Guests::new(b.kernel.as_deref())?),
+        false => None,
+    };
+    if guests.is_none() {
+        b.schedulers = with_the_other(&b, &usual)?;
+    }
     let runs = setups::all_runs(&b, &usual, &a.machine, &specs, &[])?;
     let place = Place::new(&b, false)?;
-    let lab = lab::carried_out(quiet, &b, &place, &runs, &names, &Simulator::default())?;
+    let simulator = Simulator::default();
+    let runner: &dyn Runner = match &guests {
+        Some(guests) => guests,
+        None => &simulator,
+    };
+    let lab = lab::carried_out(quiet, &b, &place, &runs, &names, runner)?;
     lab.cells.broken()?;
     let analysis = analyse_weighted(&lab.results, &weights(&list));
     if lab.seeds < 2 {

@@ -1,6 +1,7 @@
 //! `seekwell run WORKLOAD`: runs one workload, in simulation under several schedulers, or on a real
 //! disk.
 
+use super::guest::substrate::{self, Guests};
 use crate::cli::Run;
 use crate::events::Events;
 use crate::fail::Failure;
@@ -97,7 +98,13 @@ fn simulated(a: &Run, asked: &Asked, events: Events, quiet: bool) -> Result<(), 
         events: Some((&events, runs.schedulers)),
     };
     let place = Place::new(b, a.events.report.is_some())?;
-    let lab = lab::carried_out(quiet, b, &place, &runs, &names, &simulator)?;
+    let lab = match substrate::is_asked(b) {
+        true => {
+            let guests = Guests::new(b.kernel.as_deref())?;
+            lab::carried_out(quiet, b, &place, &runs, &names, &guests)?
+        }
+        false => lab::carried_out(quiet, b, &place, &runs, &names, &simulator)?,
+    };
     let cells = &lab.cells;
     let written = events.write(quiet);
     super::report::page_of(&a.events, b, &lab, &place, quiet)?;

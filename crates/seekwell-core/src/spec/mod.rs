@@ -45,6 +45,8 @@ pub enum Substrate {
     Serve,
     /// The kernel and files of the host.
     Host,
+    /// A real kernel on virtual time, over a modelled disk.
+    Kernel,
 }
 
 impl Substrate {
@@ -54,6 +56,7 @@ impl Substrate {
             Substrate::Sim => "sim",
             Substrate::Serve => "serve",
             Substrate::Host => "host",
+            Substrate::Kernel => "kernel",
         }
     }
 }

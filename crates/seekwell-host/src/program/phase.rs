@@ -57,6 +57,8 @@ pub struct Where<'a> {
     pub cgroup: Option<PathBuf>,
     /// Value of the environment variable [`MARK`].
     pub mark: &'a str,
+    /// Called when the measured phase begins.
+    pub on_start: Option<fn()>,
 }
 
 /// Returns PATH with the directories of the recipe and the directories of administration programs,
@@ -512,6 +514,9 @@ fn measured(running: &Running<'_>) -> Result<Record, ProgramError> {
     }
     running.drop_cache();
     at.began.store(true, Ordering::Release);
+    if let Some(tell) = at.on_start {
+        tell();
+    }
     let counted = Counted::begin(at.stat.clone());
     let ended = running.phase("run", &recipe.run)?;
     counted.fill(&mut record);

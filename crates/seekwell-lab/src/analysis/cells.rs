@@ -129,7 +129,7 @@ fn analyse_cell(
         method: &results.about.method,
         paired: results.about.paired,
         exact,
-        simulated: cell.substrate == "sim",
+        virtual_time: cell.virtual_time(),
         ended: &cell.ended,
         decides_end,
         summaries: &summaries,
@@ -251,7 +251,7 @@ struct Make<'a> {
     method: &'a Method,
     paired: bool,
     exact: bool,
-    simulated: bool,
+    virtual_time: bool,
     ended: &'a CellEnd,
     decides_end: bool,
     summaries: &'a [&'a Summary],
@@ -418,7 +418,7 @@ impl Make<'_> {
         let apart = p.mean.is_some_and(|m| m.abs() > stats::EQUAL);
         let exact = match self.exact {
             true => Exact::Run,
-            false if self.simulated && apart && same(x) && same(y) => Exact::Value,
+            false if self.virtual_time && apart && same(x) && same(y) => Exact::Value,
             false => Exact::No,
         };
         Some(Comparison::paired(one, other, &p, widened, exact, means))

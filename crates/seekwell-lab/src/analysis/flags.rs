@@ -204,11 +204,11 @@ pub(super) fn find(cell: &mut CellAnalysis, results: &Results) {
             }),
     );
     failures(cell, results, &mut flags);
-    // In a simulation a block is a seed, and no run follows another run. So the values cannot
-    // drift, and no run can affect the next, unless the drive keeps its state between runs.
+    // In virtual time a block is a seed, and no run follows another run. So the values cannot drift,
+    // and no run can affect the next, unless the drive keeps its state between runs.
     let index = results.cells.iter().position(|c| c.name == cell.name);
-    let simulated = index.is_some_and(|i| results.cells[i].substrate == "sim");
-    if results.about.paired && (!simulated || results.about.method.carried) {
+    let virtual_time = index.is_some_and(|i| results.cells[i].virtual_time());
+    if results.about.paired && (!virtual_time || results.about.method.carried) {
         in_time(cell, results, index.unwrap_or(0), &mut flags);
     }
     cell.flags = flags;

@@ -181,6 +181,14 @@ pub struct Cell {
     pub throttled: Vec<Throttled>,
 }
 
+impl Cell {
+    /// Returns whether the runs were made in virtual time over a modelled disk. They then depend on
+    /// their seeds only.
+    pub fn virtual_time(&self) -> bool {
+        matches!(self.substrate.as_str(), "sim" | "kernel")
+    }
+}
+
 /// How a cell ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

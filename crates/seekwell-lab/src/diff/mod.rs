@@ -423,13 +423,13 @@ impl Both<'_> {
         let (before, now) = self.cells();
         let metric = now.primary.name.as_str();
         let here = ((self.old, self.cell.0), (self.new, self.cell.1));
-        if before.substrate == "sim" && now.substrate == "sim" {
+        if before.virtual_time() && before.substrate == now.substrate {
             let pairs = by_seed(here.0, here.1, (old, new), metric);
             if !pairs.is_empty() {
                 return self.seeds(name, &pairs);
             }
         }
-        let sim = before.substrate == "sim" && now.substrate == "sim";
+        let sim = before.virtual_time() && before.substrate == now.substrate;
         let mut basis = if sim { Basis::OtherSeeds } else { Basis::Day };
         let (mut a, mut b) = (
             absolute(self.old, self.cell.0, old, metric)?,

@@ -110,6 +110,7 @@ fn again_and_again(
             limit_s: None,
             stop: Arc::clone(stop),
             began: Arc::clone(began),
+            on_start: None,
         };
         let ran = once(&b.workload, &own);
         part.rounds += 1;

@@ -12,7 +12,7 @@
 //! use several directories, or devices without a file system.
 
 mod beside;
-mod expand;
+pub(crate) mod expand;
 pub mod file;
 mod load;
 mod numbers;

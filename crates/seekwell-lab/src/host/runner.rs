@@ -176,6 +176,7 @@ pub struct Bench {
     mark: String,
     runs: AtomicU32,
     over: Mutex<Option<String>>,
+    on_start: Option<fn()>,
 }
 
 /// The parameters of a running program, measured or background.
@@ -188,6 +189,8 @@ pub(super) struct Doing<'a> {
     pub stop: Arc<AtomicBool>,
     /// The program sets this flag when its measured part begins.
     pub began: Arc<AtomicBool>,
+    /// Called when the clock of the program's record starts.
+    pub on_start: Option<fn()>,
 }
 
 fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -206,7 +209,13 @@ impl Bench {
             mark: mark.to_owned(),
             runs: AtomicU32::new(0),
             over: Mutex::new(None),
+            on_start: None,
         }
+    }
+    /// Calls `tell` in each run when the clock of the measured program's record starts.
+    pub fn on_start(mut self, tell: fn()) -> Bench {
+        self.on_start = Some(tell);
+        self
     }
     /// Returns the device settings that must be restored. Afterwards the runner sets nothing.
     pub fn take_switched(&self) -> Option<Switched> {
@@ -321,6 +330,7 @@ impl Bench {
                 limit_s: spec.limit_s,
                 stop: Arc::clone(&stop),
                 began: Arc::default(),
+                on_start: self.on_start,
             };
             let ran = with_neighbours(spec, &doing);
             over.store(true, Ordering::Release);
@@ -450,6 +460,7 @@ fn program(
         ioprio: placed.placing.ioprio,
         cgroup: placed.cgroup.clone(),
         mark: &format!("{}/m", doing.mark),
+        on_start: doing.on_start,
     };
     program::run(recipe, params, &at).map_err(|e: ProgramError| e.to_string())
 }
@@ -467,6 +478,7 @@ fn script(
     o.stop = Some(Arc::clone(&doing.stop));
     let pulse = Arc::new(seekwell_host::Pulse::default());
     o.pulse = Some(Arc::clone(&pulse));
+    o.on_start = doing.on_start;
     let stat = doing.on.devices.first();
     let stat = stat.map(|d| doing.on.tree.at("/sys/block").join(&d.name).join("stat"));
     let counted = program::Counted::begin(stat);

@@ -77,12 +77,14 @@ fn plural(n: usize, what: &str) -> String {
 
 pub(super) fn about(results: &Results, analysis: &Analysis) -> About {
     let of = |name: &str| results.cells.iter().any(|c| c.substrate == name);
+    let kernel = !results.cells.is_empty() && results.cells.iter().all(|c| c.substrate == "kernel");
     let substrate = match (
         of("sim"),
         of("host"),
         of("serve"),
         results.about.source.as_str(),
     ) {
+        _ if kernel => "a real kernel on virtual time, over modelled disks",
         (true, false, false, _) => "simulated: modelled disks, not one of yours",
         (false, true, false, _) => "measured on a real machine",
         (false, false, true, _) => "real programs over a modelled disk",

@@ -93,7 +93,7 @@ fn warned(results: &Results, analysis: &Analysis, group: &Group, device: &Device
     let mut says = Vec::new();
     if analysis
         .measured(results, group)
-        .any(|c| c.substrate == "sim")
+        .any(|c| c.virtual_time())
     {
         says.push(format!(
             "these are results of a modelled disk ({}), not of {}: `seekwell compare --host` measures \

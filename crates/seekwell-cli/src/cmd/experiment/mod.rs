@@ -3,6 +3,7 @@
 
 mod screen;
 
+use super::guest::substrate::{self, Guests};
 use super::report::{Look, write_page};
 use super::results::failure;
 use super::switch::show::quoted;
@@ -14,7 +15,7 @@ use crate::lab::Collect;
 use crate::out::{Out, note, width};
 use crate::progress::Progress;
 use crate::setups;
-use seekwell::Cancel;
+use seekwell::{Cancel, Substrate};
 use seekwell_core::prose::in_prose;
 use seekwell_host::block::Tree;
 use seekwell_host::left::{About, Note, Notes};
@@ -260,8 +261,8 @@ pub struct Steps<'a> {
     pub file: Option<&'a Path>,
     /// Maximum number of parallel runs.
     pub threads: usize,
-    /// Whether the experiment runs on a real disk, not on modelled disks.
-    pub real: bool,
+    /// Where the runs take place.
+    pub substrate: Substrate,
     /// The note that `host restore` reads after a power cut.
     pub noted: Option<&'a Noted<'a>>,
     /// Simulates the same experiment. It is called with the analysis before the report.
@@ -300,6 +301,15 @@ pub fn run(a: &Compare, file: &Path, quiet: bool) -> Result<(), Failure> {
         )));
     }
     let e = read(file)?;
+    if substrate::is_asked(&a.bench) {
+        return in_guest_kernels(a, substrate::of_file(e)?, Some(file), quiet);
+    }
+    if a.bench.kernel.is_some() {
+        return Err(bad(
+            "--kernel: the file names the kernel of the simulated machine; the option is for \
+             --substrate kernel",
+        ));
+    }
     let threads = setups::threads(&a.bench);
     let runner = Simulated::default();
     if a.dry_run {
@@ -317,7 +327,42 @@ pub fn run(a: &Compare, file: &Path, quiet: bool) -> Result<(), Failure> {
     let steps = Steps {
         file: Some(file),
         threads,
-        real: false,
+        substrate: Substrate::Sim,
+        noted: None,
+        twin: None,
+    };
+    conducted(a, Cow::Owned(e), &runner, &steps, quiet)
+}
+
+/// Runs the experiment of a command line in guests.
+pub fn in_guests(a: &Compare, quiet: bool) -> Result<(), Failure> {
+    Out::check(a.output.output.as_deref())?;
+    if let Some(option) = [
+        (a.plot.is_some(), "--plot"),
+        (a.series, "--series"),
+        (a.events.events.is_some(), "--events"),
+    ]
+    .iter()
+    .find_map(|(given, name)| given.then_some(name))
+    {
+        return Err(bad(format!("{option} needs the simulation: omit --substrate kernel")));
+    }
+    in_guest_kernels(a, substrate::asked(a)?, None, quiet)
+}
+
+fn in_guest_kernels(
+    a: &Compare,
+    mut e: Experiment,
+    file: Option<&Path>,
+    quiet: bool,
+) -> Result<(), Failure> {
+    let runner = Guests::new(a.bench.kernel.as_deref())?;
+    e.about.notes.push(runner.note());
+    note(quiet, &runner.note());
+    let steps = Steps {
+        file,
+        threads: setups::threads(&a.bench),
+        substrate: Substrate::Kernel,
         noted: None,
         twin: None,
     };
@@ -390,7 +435,7 @@ pub fn conducted(
             .filter(|n| n.starts_with("Kernel "));
         let kernels: String = kernels.map(|n| wrap(n, 0, width())).collect();
         let depends = kernels + &throttle::lines(&results, width());
-        screen::text(&mut out, a, &analysis, &done, (steps.real, &depends))?;
+        screen::text(&mut out, a, &analysis, &done, (steps.substrate, &depends))?;
         if let Some(twin) = &twin {
             out.line("")?;
             out.text(&twin.text(width()))?;

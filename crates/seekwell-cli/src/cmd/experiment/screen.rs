@@ -3,6 +3,7 @@
 use crate::cli::Compare;
 use crate::fail::Failure;
 use crate::out::{Out, columns, width};
+use seekwell::Substrate;
 use seekwell_lab::analysis::{Analysis, Group};
 use seekwell_lab::conduct::Conducted;
 use seekwell_report::compare::{answer, first, seeds};
@@ -14,16 +15,21 @@ pub fn text(
     a: &Compare,
     analysis: &Analysis,
     done: &Conducted,
-    (real, depends): (bool, &str),
+    (substrate, depends): (Substrate, &str),
 ) -> Result<(), Failure> {
     let labels = &analysis.treatments;
     let most = analysis.cells.iter().map(|c| c.blocks).max().unwrap_or(0);
-    let rests_on = match (real, most) {
-        (true, n) => format!(
-            "Measured on this machine, {n} block{}.",
-            if n == 1 { "" } else { "s" }
+    let by_seed = seeds::seeds(analysis.method.seed, most);
+    let real = substrate == Substrate::Host;
+    let rests_on = match substrate {
+        Substrate::Host => format!(
+            "Measured on this machine, {most} block{}.",
+            if most == 1 { "" } else { "s" }
         ),
-        (false, n) => seeds::simulated(&seeds::seeds(analysis.method.seed, n), &[]),
+        Substrate::Kernel => {
+            format!("Real kernel on virtual time with {by_seed}; CPU time is free.")
+        }
+        Substrate::Sim | Substrate::Serve => seeds::simulated(&by_seed, &[]),
     };
     let foot = seeds::warm_up(analysis.cells.iter(), width())
         + depends

@@ -3,8 +3,10 @@
 mod check;
 mod diff;
 mod figures;
+pub mod inside;
 mod requests;
 mod run;
+pub mod substrate;
 mod work;
 
 use crate::cli::{Guest, GuestAction, GuestBuild, GuestList};
@@ -28,6 +30,7 @@ pub fn run(a: &Guest, quiet: bool) -> Result<(), Failure> {
         GuestAction::Run(a) => run::run(a, quiet),
         GuestAction::Diff(a) => diff::run(a, quiet),
         GuestAction::Check(a) => check::run(a),
+        GuestAction::Inside => inside::run(),
     }
 }
 

@@ -3,7 +3,9 @@
 use super::failed;
 use crate::cli::GuestSetup;
 use crate::fail::Failure;
-use seekwell_guest::{DISK, FileSystem, GuestError, Kernel, Outcome, PROGRAM, Run, cache_dir};
+use seekwell_guest::{DISK, FileSystem, GuestError, Kernel, Outcome, PROGRAM, Run, SEGMENTS_MAX};
+use seekwell_core::DeviceFacts;
+use seekwell_sim::limits;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +13,7 @@ use std::time::Duration;
 
 /// The largest request of the kernel without a limit of the device, in KiB
 /// (`BLK_DEF_MAX_SECTORS_CAP`, 6.12).
-const KERNEL_MAX_KB: u32 = 1280;
+pub const KERNEL_MAX_KB: u32 = 1280;
 
 /// One run: kernel, scheduler with tunables, seed.
 #[derive(Clone, Debug)]
@@ -152,21 +154,10 @@ fn one(
     for (i, name) in setup.device.iter().enumerate() {
         let device = seekwell_device::open(name, cell.seed);
         let device = device.map_err(|e| Failure::input(e.to_string()))?;
-        let facts = device.facts();
-        let queue = format!(
-            "/sys/block/vd{}/queue",
-            char::from(b'a' + (i as u8).min(25))
-        );
-        writes.push((
-            format!("{queue}/rotational"),
-            u8::from(facts.rotational).to_string(),
-        ));
-        let kb = facts.max_sectors.0 / 2;
-        if kb < KERNEL_MAX_KB {
-            writes.push((format!("{queue}/max_sectors_kb"), kb.to_string()));
-        }
+        writes.extend(queue_writes(i, device.facts()));
         disks.push(device);
     }
+    let segments = disks.first().map_or(SEGMENTS_MAX, |d| segments(d.facts()));
     let (scheduler, tunables) = cell
         .scheduler
         .split_once(':')
@@ -188,7 +179,6 @@ fn one(
     let seconds = |s: f64| Duration::try_from_secs_f64(s).unwrap_or(Duration::MAX);
     let run = Run {
         kernel: cell.kernel.clone(),
-        cache: cache_dir().map_err(failed)?,
         disks,
         scheduler: scheduler.to_owned(),
         writes,
@@ -196,6 +186,9 @@ fn one(
         mount_options: setup.mount_options.clone(),
         memory_bytes: setup.memory,
         seed: cell.seed,
+        depth: None,
+        segments,
+        stop: None,
         command: command(setup),
         environment: Vec::new(),
         visible: visible.to_vec(),
@@ -203,4 +196,26 @@ fn one(
         time_limit: seconds(setup.time_limit),
     };
     run.execute(program).map_err(|e: GuestError| failed(e))
+}
+
+/// Returns the writes that give the queue of disk `i` the properties of its device.
+pub fn queue_writes(i: usize, f: &DeviceFacts) -> Vec<(String, String)> {
+    let queue = format!("/sys/block/vd{}/queue", char::from(b'a' + (i as u8).min(25)));
+    let rotational = u8::from(f.rotational).to_string();
+    let mut all = vec![(format!("{queue}/rotational"), rotational)];
+    let kb = f.max_sectors.0 / 2;
+    if kb < KERNEL_MAX_KB {
+        all.push((format!("{queue}/max_sectors_kb"), kb.to_string()));
+    }
+    all
+}
+
+/// Returns the length of the scatter list that the usual driver of a device has.
+pub fn segments(f: &DeviceFacts) -> u32 {
+    limits::segments(f).unwrap_or(SEGMENTS_MAX)
+}
+
+/// Returns whether a setting is an attribute of the queue, and not of its scheduler.
+pub fn is_queue_attribute(name: &str) -> bool {
+    ["wbt_lat_usec", "nr_requests", "read_ahead_kb", "max_sectors_kb", "nomerges", "rotational"].contains(&name)
 }

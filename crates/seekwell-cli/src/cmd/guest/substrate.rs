@@ -1,0 +1,327 @@
+//! The substrate `kernel`: the runs of an experiment in guests.
+
+use super::failed;
+use super::inside;
+use super::work::{self, KERNEL_MAX_KB};
+use crate::cli::{Compare, Substrate};
+use crate::fail::Failure;
+use crate::setups::{self, Usual};
+use seekwell::words;
+use seekwell::{Cancel, MachineSpec, Progress, QueueSpec, Record, RunSpec};
+use seekwell_core::result::DeviceInfo;
+use seekwell_core::{Op, Sectors};
+use seekwell_guest::{GuestError, Kernel, LogEntry, Outcome, Run, cache_dir};
+use seekwell_lab::conduct::{Job, Measured, NoRun, Runner};
+use seekwell_lab::experiment::Experiment;
+use seekwell_lab::host::{HostWork, words as host_words};
+use seekwell_lab::kernel::{KernelDesign, moved};
+use seekwell_lab::results::{Method, StopRule};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Schedulers of a kernel, if the user names none.
+pub const SCHEDULERS: &str = "none,mq-deadline,kyber,bfq";
+/// Memory of a guest, if the machine states none.
+const MEMORY_BYTES: u64 = 512 << 20;
+/// Most real time of a run.
+const WALL_LIMIT: Duration = Duration::from_secs(1800);
+/// Most virtual time of a run without a limit of its own.
+const TIME_LIMIT: Duration = Duration::from_secs(24 * 3600);
+/// Number of blocks without `--seeds`.
+const BLOCKS: u32 = 5;
+/// The workloads without `-w`.
+const USUAL: [&str; 2] = ["fs-mark:files=200", "interactive:seconds=10s"];
+
+/// Makes runs in guests.
+pub struct Guests {
+    kernel: Kernel,
+    program: PathBuf,
+}
+
+impl Guests {
+    /// Returns a runner with a kernel of the cache; `None` for the newest.
+    pub fn new(kernel: Option<&str>) -> Result<Self, Failure> {
+        let cache = cache_dir().map_err(failed)?;
+        let program = std::env::current_exe();
+        Ok(Guests {
+            kernel: Kernel::find(&cache, kernel).map_err(failed)?,
+            program: program
+                .map_err(|e| Failure::input(format!("this program cannot find its own file: {e}")))?,
+        })
+    }
+    /// Returns the limitation that every result has.
+    pub fn note(&self) -> String {
+        format!(
+            "Linux {} on virtual time over a modelled disk: the file system, the block layer and \
+             the schedulers are real. CPU time is free, on one CPU.",
+            self.kernel.name
+        )
+    }
+
+    /// Runs a specification. Returns its record with the figures of the disk.
+    ///
+    /// # Errors
+    /// The reason why there is no record.
+    pub fn record(&self, spec: &RunSpec, cancel: &Cancel) -> Result<(Record, Outcome), String> {
+        let run = self.guest(spec, cancel).map_err(|e| e.to_string())?;
+        let done = run.execute(&self.program);
+        let done = done.map_err(|e: GuestError| e.to_string())?;
+        if done.exit != 0 {
+            let text = String::from_utf8_lossy(&done.stderr);
+            let last = text.lines().rev().find(|l| !l.trim().is_empty());
+            return Err(last.unwrap_or("the guest gave no reason").trim().to_owned());
+        }
+        let read: Result<Record, _> = serde_json::from_slice(&done.stdout);
+        let mut record = read.map_err(|e| format!("the record of the guest cannot be read: {e}"))?;
+        self.fill(&mut record, spec, &done);
+        Ok((record, done))
+    }
+
+    fn guest(&self, spec: &RunSpec, cancel: &Cancel) -> Result<Run, Failure> {
+        let bad = |e: serde_json::Error| Failure::input(e.to_string());
+        let device = seekwell_device::with_files(&spec.device.files, || {
+            seekwell_device::open(&spec.device.spec, spec.run_seed())
+        });
+        let device = device.map_err(|e| Failure::input(e.to_string()))?;
+        let machine = spec.machine.clone().unwrap_or_default();
+        let mut writes = work::queue_writes(0, device.facts());
+        writes.extend(settings(&spec.queue, &machine));
+        for (name, value) in &spec.scheduler.tunables {
+            let own = work::is_queue_attribute(name);
+            let dir = if own { "" } else { "iosched/" };
+            writes.push((format!("{dir}{name}"), value.clone()));
+        }
+        let fs = machine.fs.as_deref().unwrap_or("ext4");
+        Ok(Run {
+            kernel: self.kernel.clone(),
+            segments: work::segments(device.facts()),
+            disks: vec![device],
+            scheduler: spec.scheduler.name.clone(),
+            writes,
+            file_system: Some(fs.parse().map_err(failed)?),
+            mount_options: mount_options(&machine, fs),
+            memory_bytes: machine.memory_bytes.unwrap_or(MEMORY_BYTES),
+            seed: spec.run_seed(),
+            command: inside::COMMAND.iter().map(|w| (*w).to_owned()).collect(),
+            environment: vec![(
+                inside::SPEC.to_owned(),
+                serde_json::to_string(spec).map_err(bad)?,
+            )],
+            visible: Vec::new(),
+            depth: spec.queue.depth,
+            stop: Some(cancel.flag()),
+            wall_limit: WALL_LIMIT,
+            time_limit: spec
+                .limit_s
+                .map_or(TIME_LIMIT, |s| Duration::from_secs(s) * 2 + TIME_LIMIT / 24),
+        })
+    }
+
+    /// Adds what the controller knows: the device, the kernel, and the requests of the measured
+    /// time.
+    fn fill(&self, record: &mut Record, spec: &RunSpec, done: &Outcome) {
+        spec.substrate.name().clone_into(&mut record.substrate);
+        record.host = None;
+        record.seed = spec.run_seed();
+        (record.spec_hash, record.spec) = (spec.hash(), Some(spec.clone()));
+        if let Ok(device) = seekwell_device::with_files(&spec.device.files, || {
+            seekwell_device::open(&spec.device.spec, spec.run_seed())
+        }) {
+            let f = device.facts();
+            record.device = DeviceInfo {
+                spec: spec.device.spec.clone(),
+                name: f.name.clone(),
+                rotational: f.rotational,
+                depth: f.depth,
+                capacity_sectors: f.capacity.0,
+            };
+        }
+        record.scheduler.kernel.clone_from(&self.kernel.name);
+        "blk-mq".clone_into(&mut record.scheduler.layer);
+        record.scheduler.spec = spec.scheduler_label();
+        let began = done.marks.iter().find(|m| m.value == inside::STARTED);
+        let Some(began_ns) = began.map(|m| m.at_ns) else {
+            return;
+        };
+        let (from, to) = record.window_ns();
+        requests(record, &done.logs, began_ns + from, began_ns + to);
+    }
+}
+
+/// Counts the requests that a device completed within a time.
+fn requests(record: &mut Record, logs: &[Vec<LogEntry>], from_ns: u64, to_ns: u64) {
+    (record.read, record.write) = Default::default();
+    (record.requests, record.device_busy_ns, record.depth_mean) = (0, 0, 0.0);
+    let (mut weighted_ns, mut busy_until) = (0u64, from_ns);
+    for e in logs.iter().flatten() {
+        let Some(done_ns) = e.complete_ns else {
+            continue;
+        };
+        let (a, b) = (e.arrive_ns.max(from_ns), done_ns.min(to_ns));
+        if a < b {
+            weighted_ns += b - a;
+            record.device_busy_ns += b.saturating_sub(a.max(busy_until));
+            busy_until = busy_until.max(b);
+        }
+        if !(from_ns..=to_ns).contains(&done_ns) {
+            continue;
+        }
+        record.requests += 1;
+        let kind = match e.op {
+            Op::Read => &mut record.read,
+            _ => &mut record.write,
+        };
+        if e.sectors == Sectors(0) {
+            continue;
+        }
+        kind.ios += 1;
+        kind.bytes += e.sectors.bytes();
+        kind.errors += u64::from(e.error);
+        kind.latency.record(done_ns - e.arrive_ns);
+    }
+    if to_ns > from_ns {
+        record.depth_mean = weighted_ns as f64 / (to_ns - from_ns) as f64;
+    }
+}
+
+/// Returns the settings of queue and machine as writes to files.
+fn settings(q: &QueueSpec, m: &MachineSpec) -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    let mut set = |path: &str, value: Option<u64>| {
+        all.extend(value.map(|v| (path.to_owned(), v.to_string())));
+    };
+    set("nr_requests", q.nr_requests.map(u64::from));
+    set("max_sectors_kb", q.max_sectors_kb.map(|kb| u64::from(kb.min(KERNEL_MAX_KB))));
+    set("nomerges", Some(u64::from(q.nomerges)).filter(|n| *n > 0));
+    set("read_ahead_kb", m.read_ahead_kb.map(u64::from));
+    set("/proc/sys/vm/dirty_ratio", m.dirty_ratio.map(u64::from));
+    set("/proc/sys/vm/dirty_background_ratio", m.dirty_background_ratio.map(u64::from));
+    set("/proc/sys/vm/dirty_bytes", m.dirty_bytes);
+    set("/proc/sys/vm/dirty_background_bytes", m.dirty_background_bytes);
+    set("/proc/sys/vm/dirty_expire_centisecs", m.dirty_expire_centisecs.map(u64::from));
+    set("/proc/sys/vm/dirty_writeback_centisecs", m.dirty_writeback_centisecs.map(u64::from));
+    all
+}
+
+fn mount_options(m: &MachineSpec, fs: &str) -> String {
+    let mut all = Vec::new();
+    if let Some(on) = m.barriers {
+        all.push(match (fs, on) {
+            ("ext4", true) => "barrier=1".to_owned(),
+            ("ext4", false) => "barrier=0".to_owned(),
+            (_, true) => String::new(),
+            (_, false) => "nobarrier".to_owned(),
+        });
+    }
+    all.extend(m.data.iter().map(|mode| format!("data={mode}")));
+    all.extend(m.commit_s.filter(|s| *s > 0).map(|s| format!("commit={s}")));
+    all.retain(|o| !o.is_empty());
+    all.join(",")
+}
+
+impl Runner for Guests {
+    fn run(
+        &self,
+        job: &Job,
+        cancel: &Cancel,
+        _told: &mut dyn FnMut(Progress),
+    ) -> Result<Measured, NoRun> {
+        if cancel.is_set() {
+            return Err(NoRun::Cut("not begun".to_owned(), None));
+        }
+        match self.record(&job.spec, cancel) {
+            Ok((record, _)) => Ok(Measured::from_record(record)),
+            Err(why) if cancel.is_set() => Err(NoRun::Cut(why, None)),
+            Err(why) => Err(NoRun::Failed(format!(
+                "{} under {} on {}: {why}",
+                job.spec.workload.name(),
+                job.spec.scheduler_label(),
+                job.spec.device.spec
+            ))),
+        }
+    }
+}
+
+/// Returns the experiment of a command line.
+pub fn asked(a: &Compare) -> Result<Experiment, Failure> {
+    let b = &a.bench;
+    let machine = setups::with_cgroups(&a.machine, &a.cgroup);
+    let typed = words::machine(&machine).map_err(|e| Failure::input(format!("--machine: {e}")))?;
+    let mut queue = setups::queue(b);
+    queue.depth = b.depth;
+    let devices = Usual::single_device(b).devices(b).into_iter();
+    let devices: Result<Vec<_>, _> = devices
+        .map(|d| words::device(&d).map_err(|e| Failure::words("", &e)))
+        .collect();
+    let design = KernelDesign {
+        name: "in a guest kernel".to_owned(),
+        method: Method {
+            stop: StopRule::Fixed,
+            repeats_min: b.seeds.unwrap_or(BLOCKS),
+            repeats_max: b.seeds.unwrap_or(BLOCKS),
+            seed: b.seed,
+            budget_s: a.budget.map(|s| s as u64),
+            ..Method::default()
+        },
+        devices: devices?,
+        schedulers: schedulers(b)?,
+        usual_reference: setups::usual_schedulers(b),
+        work: workloads(a)?,
+        machine: typed.spec.clone(),
+        limit_s: typed.limit_s,
+        queue,
+    };
+    design.experiment().map_err(faults)
+}
+
+/// Returns the schedulers of a guest: the requested ones, or those of every kernel.
+pub fn schedulers(b: &crate::cli::Bench) -> Result<Vec<words::TypedScheduler>, Failure> {
+    let list = b.schedulers.as_deref().unwrap_or(SCHEDULERS);
+    let mut typed = words::schedulers(list).map_err(|e| Failure::words("", &e))?;
+    for t in &b.tunable {
+        let prefix = format!("--tunable {t}: ");
+        words::spread(t, &mut typed).map_err(|e| Failure::words(&prefix, &e))?;
+    }
+    for t in &mut typed {
+        t.spec.version = None;
+    }
+    Ok(typed)
+}
+
+fn workloads(a: &Compare) -> Result<Vec<HostWork>, Failure> {
+    let mut all = Vec::new();
+    let usual = USUAL.map(str::to_owned);
+    let given = if a.workload.is_empty() { &usual[..] } else { &a.workload };
+    for text in given {
+        let single = text.contains([':', '/', ' ']) || text.ends_with(".toml");
+        let parts: Vec<&str> = match single {
+            true => vec![text],
+            false => text.split(',').map(str::trim).filter(|s| !s.is_empty()).collect(),
+        };
+        for part in parts {
+            let read = host_words::work(part, &BTreeMap::new());
+            let mut w = read.map_err(|e| Failure::words("", &e))?;
+            for b in &a.beside {
+                w = w.with(b).map_err(|e| Failure::words("--beside ", &e))?;
+            }
+            all.push(w);
+        }
+    }
+    Ok(all)
+}
+
+/// Converts the experiment of a file.
+pub fn of_file(e: Experiment) -> Result<Experiment, Failure> {
+    moved(e).map_err(faults)
+}
+
+fn faults(all: seekwell_lab::experiment::Faults) -> Failure {
+    let lines: Vec<String> = all.0.iter().map(ToString::to_string).collect();
+    Failure::Input(lines.join("\n"))
+}
+
+/// Returns whether the runs take place in guests.
+pub fn is_asked(b: &crate::cli::Bench) -> bool {
+    b.substrate == Substrate::Kernel
+}
