@@ -51,6 +51,10 @@ pub struct Shared {
     /// State of the script's clock. Tasks read it when they count their calls.
     clock: AtomicU8,
     warnings: Mutex<Vec<String>>,
+    /// Whether this machine is a guest whose clock moves only while it waits.
+    pub virtual_time: bool,
+    /// The only CPU of such a guest.
+    pub cpu: Mutex<()>,
 }
 
 impl Shared {
@@ -82,6 +86,8 @@ impl Shared {
             measures: Mutex::default(),
             clock: AtomicU8::default(),
             warnings: Mutex::default(),
+            virtual_time: Path::new("/sys/kernel/um-ext-time").exists(),
+            cpu: Mutex::default(),
         })
     }
     /// Returns the time on the monotonic clock. The run began at [`Instant::START`].
