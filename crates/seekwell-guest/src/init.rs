@@ -10,6 +10,7 @@ use std::io::{self, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 /// First argument of the program as the guest's first process.
 pub const WORD: &str = "guest-init";
@@ -108,6 +109,7 @@ fn work() -> Result<ExitStatus, String> {
         }
         attach("/dev/vda", MOUNT, &job.file_system, &job.mount_options)?;
         let _ = fs::set_permissions(MOUNT, std::os::unix::fs::PermissionsExt::from_mode(0o1777));
+        std::thread::sleep(Duration::from_nanos(job.settle_ns));
     }
     let status = command(&job, mounted)?;
     if mounted {

@@ -22,6 +22,8 @@ pub struct Job {
     pub file_system: String,
     /// Mount options.
     pub mount_options: String,
+    /// Virtual time between the mount and the command, ns.
+    pub settle_ns: u64,
     /// The command with its arguments.
     pub command: Vec<String>,
     /// Additional environment variables.
@@ -45,6 +47,7 @@ impl Job {
         }
         line("fs", &self.file_system);
         line("options", &self.mount_options);
+        line("settle", &self.settle_ns.to_string());
         for a in &self.command {
             line("arg", a);
         }
@@ -70,6 +73,7 @@ impl Job {
                 }
                 "fs" => job.file_system = value,
                 "options" => job.mount_options = value,
+                "settle" => job.settle_ns = value.parse().unwrap_or(0),
                 "arg" => job.command.push(value),
                 "env" => {
                     let pair = value.split_once('=').unwrap_or((&value, ""));
@@ -108,6 +112,7 @@ mod tests {
             writes: vec![("iosched/low_latency".into(), "0".into())],
             file_system: "ext4".into(),
             mount_options: "noatime".into(),
+            settle_ns: 7,
             command: vec![
                 "sh".into(),
                 "-c".into(),

@@ -251,6 +251,7 @@ impl Run {
             writes: self.writes.clone(),
             file_system: self.file_system.map_or("", FileSystem::name).to_owned(),
             mount_options: self.mount_options.clone(),
+            settle_ns: self.file_system.map_or(0, |_| settle_ns(self.seed)),
             command: self.command.clone(),
             environment: self.environment.clone(),
         };
@@ -279,6 +280,16 @@ impl Run {
         all.extend(fixed.split_whitespace().map(str::to_owned));
         all
     }
+}
+
+/// Returns the time between the mount and the command, ns. After a mount, ext4 reads block bitmaps
+/// in the background for some seconds. The last part is random, so that the command does not start
+/// at the same point of the flusher's period of 5 s.
+fn settle_ns(seed: u64) -> u64 {
+    const MINUTE_NS: u64 = 60_000_000_000;
+    const PERIOD_NS: u64 = 5_000_000_000;
+    let mixed = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    MINUTE_NS + (mixed >> 20) % PERIOD_NS
 }
 
 /// Waits for the connection of the guest's clock. Returns `None` if there is none in time.

@@ -19,6 +19,14 @@ pub struct WelchLog {
     pub interval95: Option<(f64, f64)>,
 }
 
+impl WelchLog {
+    /// Returns the 95 % confidence interval of the ratio.
+    pub fn ratio95(&self) -> Option<(f64, f64)> {
+        let (low, high) = self.interval95?;
+        Some((libm::exp(low), libm::exp(high)))
+    }
+}
+
 /// Returns the degrees of freedom of a sum by Satterthwaite's formula. Each part is the variance of
 /// a mean and its degrees of freedom. Parts without variance do not count.
 pub(crate) fn satterthwaite(parts: &[(f64, f64)]) -> Option<f64> {

@@ -36,6 +36,7 @@ const USUAL: [&str; 2] = ["fs-mark:files=200", "interactive:seconds=10s"];
 /// Makes runs in guests.
 pub struct Guests {
     kernel: Kernel,
+    segments: Option<u32>,
     program: PathBuf,
 }
 
@@ -45,10 +46,20 @@ impl Guests {
         let cache = cache_dir().map_err(failed)?;
         let program = std::env::current_exe();
         Ok(Guests {
+            segments: None,
             kernel: Kernel::find(&cache, kernel).map_err(failed)?,
             program: program
                 .map_err(|e| Failure::input(format!("this program cannot find its own file: {e}")))?,
         })
+    }
+    /// Gives the disks a longest scatter list, instead of the one of the usual driver.
+    pub fn with_segments(mut self, segments: u32) -> Self {
+        self.segments = Some(segments);
+        self
+    }
+    /// Returns the name of the kernel.
+    pub fn name(&self) -> &str {
+        &self.kernel.name
     }
     /// Returns the limitation that every result has.
     pub fn note(&self) -> String {
@@ -95,7 +106,7 @@ impl Guests {
         let fs = machine.fs.as_deref().unwrap_or("ext4");
         Ok(Run {
             kernel: self.kernel.clone(),
-            segments: work::segments(device.facts()),
+            segments: self.segments.unwrap_or_else(|| work::segments(device.facts())),
             disks: vec![device],
             scheduler: spec.scheduler.name.clone(),
             writes,
@@ -140,13 +151,17 @@ impl Guests {
         record.scheduler.kernel.clone_from(&self.kernel.name);
         "blk-mq".clone_into(&mut record.scheduler.layer);
         record.scheduler.spec = spec.scheduler_label();
-        let began = done.marks.iter().find(|m| m.value == inside::STARTED);
-        let Some(began_ns) = began.map(|m| m.at_ns) else {
-            return;
-        };
-        let (from, to) = record.window_ns();
-        requests(record, &done.logs, began_ns + from, began_ns + to);
+        if let Some((from_ns, to_ns)) = window(record, done) {
+            requests(record, &done.logs, from_ns, to_ns);
+        }
     }
+}
+
+/// Returns the measured time of a record in the guest's virtual time.
+pub fn window(record: &Record, done: &Outcome) -> Option<(u64, u64)> {
+    let began = done.marks.iter().find(|m| m.value == inside::STARTED)?;
+    let (from, to) = record.window_ns();
+    Some((began.at_ns + from, began.at_ns + to))
 }
 
 /// Counts the requests that a device completed within a time.
