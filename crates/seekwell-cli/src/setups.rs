@@ -162,6 +162,7 @@ pub fn queue(b: &Bench) -> QueueSpec {
         max_sectors_kb: b.max_sectors_kb,
         max_segments: None,
         nomerges: b.nomerges,
+        virtio: false,
     }
 }
 

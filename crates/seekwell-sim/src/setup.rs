@@ -45,6 +45,8 @@ pub struct Setup {
     pub max_segments: Option<u32>,
     /// queue/nomerges.
     pub nomerges: u8,
+    /// Whether virtio attaches a device with one queue ([`QueueSpec::virtio`]).
+    pub virtio: bool,
     /// Number of CPUs that submit. blk-mq has one software context per CPU. It has one hardware
     /// context per CPU, but at most as many as the device has queues.
     pub cpus: u16,
@@ -63,6 +65,7 @@ impl Default for Setup {
             max_sectors_kb: None,
             max_segments: None,
             nomerges: 0,
+            virtio: false,
             cpus: CPUS,
         }
     }
@@ -131,6 +134,7 @@ impl Setup {
             max_sectors_kb: self.max_sectors_kb,
             max_segments: self.max_segments,
             nomerges: self.nomerges,
+            virtio: self.virtio,
         };
         errors.take("", queue::queue(&queue));
         let asked = SchedulerSpec {
@@ -264,13 +268,15 @@ impl Setup {
             // prepared.
             let driver = if f.mmc.is_some() {
                 MqDriver::Tag { depth: MMC_TAGS }
-            } else if f.hw_queues > 1 {
+            } else if f.hw_queues > 1 || self.virtio {
                 MqDriver::Tag { depth }
             } else {
                 MqDriver::Scsi { depth }
             };
             let mut q = MqQueue::new(facts, clock, driver, hash, dev, make);
-            q.throttle_writeback(start);
+            // A virtio disk appears with mq-deadline, which has two requests for each tag.
+            let appears = (self.virtio && f.hw_queues == 1).then(|| 2 * depth.min(128));
+            q.throttle_writeback(start, appears);
             // A lower queue_depth does not change the tags. Therefore nr_requests keeps the value
             // that follows from the device.
             let tags = (self.depth.is_some() && info.name != "none").then(|| 2 * f.depth.min(128));

@@ -37,6 +37,9 @@ pub struct Ablations {
     pub no_noidle: bool,
     /// Schedulers cost no CPU time, and no task waits for their locks. This matters on flash only.
     pub no_scheduler_cpu: bool,
+    /// The pages of a file are contiguous in memory, so that a bio of written data is as long as
+    /// the file's run of blocks. On a machine whose memory is not fragmented, most are.
+    pub contiguous_memory: bool,
 }
 
 impl Ablations {

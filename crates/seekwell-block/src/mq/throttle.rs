@@ -58,14 +58,15 @@ fn moment(cx: &Cx) -> Moment {
 
 impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     /// Enables writeback throttling as for a new disk. It is on, unless the scheduler disables it.
-    /// The depth is that of a SCSI disk itself, or the present `nr_requests` of any other disk.
-    pub fn throttle_writeback(&mut self, now: Instant) {
+    /// The depth is that of a SCSI disk itself. For any other disk it is `nr_requests` at the time
+    /// when the disk appeared (`appears`), or the present value if that is not known.
+    pub fn throttle_writeback(&mut self, now: Instant, appears: Option<u32>) {
         let f = self.dev.facts();
         let facts = Facts {
             hz: self.cx.clock().hz,
             depth: match self.driver.has_budget() {
                 true => self.driver.depth().max(1),
-                false => self.cx.queue.nr_requests,
+                false => appears.unwrap_or(self.cx.queue.nr_requests),
             },
             write_back: f.write_cache,
             rotational: f.rotational,

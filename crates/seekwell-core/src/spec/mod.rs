@@ -168,6 +168,11 @@ pub struct QueueSpec {
     /// Value of queue/nomerges, 0 to 2.
     #[serde(default)]
     pub nomerges: u8,
+    /// True if virtio attaches a device with one queue, as in a virtual machine. The driver then
+    /// limits commands by tags, and writeback throttling uses the number of requests as its depth.
+    /// Otherwise the driver of the device is that of a real machine.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub virtio: bool,
 }
 
 fn hz() -> u32 {
@@ -183,6 +188,7 @@ impl Default for QueueSpec {
             max_sectors_kb: None,
             max_segments: None,
             nomerges: 0,
+            virtio: false,
         }
     }
 }

@@ -16,7 +16,7 @@ const FIELDS: &[(&str, &[&str])] = &[
     ("beside", &["again", "workload"]),
     ("device", &["spec", "files"]),
     ("scheduler", &["name", "version", "tunables"]),
-    ("queue", &["hz", "nr_requests", "depth", "max_sectors_kb", "max_segments", "nomerges"]),
+    ("queue", &["hz", "nr_requests", "depth", "max_sectors_kb", "max_segments", "nomerges", "virtio"]),
     ("machine",
         &["kernel", "cores", "memory_bytes", "cache_bytes", "fs", "barriers", "aged_run_blocks",
             "placement", "phase", "read_ahead_kb", "cpu_permille", "data", "commit_s",

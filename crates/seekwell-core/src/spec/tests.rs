@@ -27,6 +27,7 @@ fn full(workload: WorkloadSpec) -> RunSpec {
             max_sectors_kb: Some(512),
             max_segments: Some(168),
             nomerges: 2,
+            virtio: true,
         },
         machine: Some(MachineSpec {
             kernel: Some("3.4".into()),

@@ -63,6 +63,7 @@ pub fn setup(spec: &RunSpec) -> Setup {
         max_sectors_kb: spec.queue.max_sectors_kb,
         max_segments: spec.queue.max_segments,
         nomerges: spec.queue.nomerges,
+        virtio: spec.queue.virtio,
         // A world uses the number of cores of its machine instead. A trace uses the default.
         ..Setup::default()
     }

@@ -267,7 +267,7 @@ impl World {
         let make = |cx: &Cx| (info.make)(cx, version);
         let clock = TickClock::new(s.hz);
         let mut q = MqQueue::new(queue, clock, driver, (info.hash)(version), dev, make);
-        q.throttle_writeback(Instant::START);
+        q.throttle_writeback(Instant::START, None);
         for (g, parent) in (0..).zip(PARENTS).skip(1) {
             let made = Control::CgroupNew(CgroupId(g), CgroupId(parent));
             q.control(Instant::START, made);

@@ -65,6 +65,7 @@ impl World {
         };
         let vecs = match mapped {
             None => u32::MAX,
+            Some(_) if self.cfg.ablations.contiguous_memory => u32::MAX,
             Some(_) => self.cfg.constants.bio_vecs as u32,
         };
         let most = most

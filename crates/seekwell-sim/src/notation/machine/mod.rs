@@ -33,6 +33,7 @@ const MECHANISMS: &[(&str, Switch)] = &[
     ("cpu", |a| &mut a.no_cpu_limit),
     ("noidle", |a| &mut a.no_noidle),
     ("scheduler-cpu", |a| &mut a.no_scheduler_cpu),
+    ("scattered-memory", |a| &mut a.contiguous_memory),
 ];
 
 const FILE_SYSTEMS: &[(&str, Fs)] = &[("ext3", Fs::Ext3), ("ext4", Fs::Ext4)];

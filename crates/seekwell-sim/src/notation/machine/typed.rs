@@ -75,7 +75,8 @@ pub const WORDS: &[Word] = &[
          [boot]"),
     word("without", "MECHANISM+...",
         "remove mechanisms, to measure their effect: plugging, readahead, stable-pages, \
-         ordered-data, shadows, metadata-reads, throttling, cpu, noidle or scheduler-cpu"),
+         ordered-data, shadows, metadata-reads, throttling, cpu, noidle, \
+         scheduler-cpu or scattered-memory"),
     word("cgroup", "NAME:SETTING=VALUE:...+NAME:...",
         "cgroups with the tasks in them and their limits: bulk:tasks=writer:wbps=2M (all settings: \
          seekwell run --help)"),

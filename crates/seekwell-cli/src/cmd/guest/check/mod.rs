@@ -40,7 +40,7 @@ fn cells(a: &GuestCheck, schedulers: &[TypedScheduler]) -> Result<Vec<Cell>, Fai
     let device = words::device(&a.device).map_err(bad)?;
     let cache = (a.memory as f64 * AVAILABLE) as u64 >> 20;
     // Both sides have one CPU whose time is free, the same memory, and no limit by a scatter list.
-    let machine = format!("kernel=6.12,cores=1,cache={cache}M,without=cpu+scheduler-cpu");
+    let machine = format!("kernel=6.12,cores=1,cache={cache}M,without=cpu+scheduler-cpu+scattered-memory");
     let machine = words::machine(&machine).map_err(|e| Failure::input(e.to_string()))?;
     let mut all = Vec::new();
     for (workload, text) in a.workload.iter().enumerate() {
@@ -49,7 +49,7 @@ fn cells(a: &GuestCheck, schedulers: &[TypedScheduler]) -> Result<Vec<Cell>, Fai
             for seed in 1..=u64::from(a.seeds.max(1)) {
                 let mut base = RunSpec::new(device.clone(), s.spec.clone(), spec.clone());
                 (base.seed, base.label) = (seed, Some(s.text.clone()));
-                base.queue.max_sectors_kb = Some(MAX_SECTORS_KB);
+                (base.queue.max_sectors_kb, base.queue.virtio) = (Some(MAX_SECTORS_KB), true);
                 let mut simulated = base.clone();
                 simulated.machine = Some(machine.spec.clone());
                 let simulated = checked(&simulated).map_err(bad)?;
