@@ -8,7 +8,7 @@ use crate::json::document;
 use crate::lab::{self, Place};
 use crate::out::{Out, columns, note, width};
 use crate::progress::Watched;
-use crate::runs::{Asked, Simulator, asked};
+use crate::runs::{Asked, Simulator, asked, asked_command};
 use crate::setups::{self, Usual};
 use seekwell::{DeviceSpec, RunSpec, SchedulerSpec, Substrate};
 use seekwell_core::result::Record;
@@ -51,12 +51,13 @@ pub fn run(a: &Run, quiet: bool) -> Result<(), Failure> {
         output.into_iter().chain(setups::files(&a.bench)).chain(job),
     )?;
     if let Some(dir) = a.dir.as_deref().filter(|_| a.clean_up) {
-        clean_up(dir, a.workload.is_none(), quiet)?;
+        clean_up(dir, a.workload.is_none() && a.fio.is_empty(), quiet)?;
     }
-    let Some(workload) = &a.workload else {
-        return Ok(());
+    let asked = match &a.workload {
+        Some(workload) => asked(workload, &a.param)?,
+        None if a.fio.is_empty() => return Ok(()),
+        None => asked_command(&a.fio)?,
     };
-    let asked = asked(workload, &a.param)?;
     let plan = &asked.plan;
     for w in plan.warnings() {
         note(quiet, w);
