@@ -286,3 +286,34 @@ fn options_without_an_effect_share_one_note() {
     let same = super::parse("x.fio", "[a]\nsize=1m\ndirect=1\nbuffered=0\n", &none);
     assert_eq!(same.expect("fits").warnings, Vec::<String>::new());
 }
+
+#[test]
+fn a_file_that_fio_would_find_has_an_assumed_size() {
+    let file = super::parse("x.fio", "[a]\nfilename=/mnt/f\n", &none).expect("fits");
+    assert_eq!(file.jobs[0].each(), 1 << 30);
+    assert!(
+        file.warnings[0].contains("1 GiB is assumed"),
+        "{:?}",
+        file.warnings
+    );
+    let e = super::parse("x.fio", "[a]\nrw=read\n", &none).expect_err("no file");
+    assert!(e.what.contains("size is missing"), "{e}");
+}
+
+#[test]
+fn a_store_in_the_network_is_the_device_of_the_run() {
+    let text = "[a]\nioengine=rbd\nrbdname=x\nrw=write\n[b]\nioengine=rbd\nrw=read\n";
+    let file = super::parse("x.fio", text, &none).expect("fits");
+    assert!(file.jobs.iter().all(|j| j.raw));
+    assert!(
+        file.warnings
+            .iter()
+            .any(|w| w.contains("ioengine=rbd: it uses a store"))
+    );
+    let e = super::parse(
+        "x.fio",
+        "[a]\nioengine=falloc\nfilename=/dev/x\nsize=1m\n",
+        &none,
+    );
+    assert!(e.is_err_and(|e| e.what.contains("works on files")));
+}

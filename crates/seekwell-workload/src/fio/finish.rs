@@ -11,6 +11,9 @@ use std::collections::BTreeSet;
 /// have zones of this size.
 const USUAL_ZONE: u64 = 256 << 20;
 
+/// Size that is assumed for a file that fio would find, in bytes.
+const USUAL_SIZE: u64 = 1 << 30;
+
 /// Completes the jobs of a file. `fail` makes an error of a job from the line of its section.
 pub(super) fn finish<L>(
     jobs: &mut [(Job, L)],
@@ -18,6 +21,16 @@ pub(super) fn finish<L>(
     fail: &dyn Fn(&L, String) -> FioError,
 ) -> Result<(), FioError> {
     group(jobs);
+    for (job, _) in jobs
+        .iter_mut()
+        .filter(|j| j.0.own_device && j.0.size.is_none())
+    {
+        // The store of the engine has a size, like a device.
+        job.raw = true;
+        if job.filenames.is_empty() {
+            job.filenames = vec!["/dev/store".to_owned()];
+        }
+    }
     let names: Vec<String> = jobs.iter().map(|j| j.0.name.clone()).collect();
     let sized: Vec<Job> = jobs.iter().map(|j| j.0.clone()).collect();
     let raw = jobs.first().is_some_and(|j| j.0.raw);
@@ -63,10 +76,6 @@ fn complete(
     all: &[Job],
     warnings: &mut Vec<String>,
 ) -> Result<(), String> {
-    if job.own_device && job.filenames.is_empty() && job.size.is_none() && job.filesize.is_none() {
-        job.raw = true;
-        job.filenames = vec!["/dev/store".to_owned()];
-    }
     let filed = !matches!(job.engine, Engine::Cpu | Engine::Null);
     if job.raw != raw
         && filed
@@ -88,9 +97,13 @@ fn complete(
         return Err("this ioengine works on files: name no device as filename".into());
     }
     zones(job, warnings)?;
-    sizes(job, all)?;
+    sizes(job, all, warnings)?;
     if job.time_based && job.runtime.is_none() {
-        return Err("time_based needs runtime".into());
+        warnings.push(format!(
+            "job {}: time_based has no effect without runtime",
+            job.name
+        ));
+        job.time_based = false;
     }
     if job.engine == Engine::Cpu {
         cpu(job)?;
@@ -121,7 +134,7 @@ fn complete(
 }
 
 /// Determines the size of the region.
-fn sizes(job: &mut Job, all: &[Job]) -> Result<(), String> {
+fn sizes(job: &mut Job, all: &[Job], warnings: &mut Vec<String>) -> Result<(), String> {
     let dirs = [Dir::Read, Dir::Write, Dir::Trim].into_iter();
     let used = dirs.filter(|d| job.does(*d));
     let largest = used
@@ -163,7 +176,6 @@ fn sizes(job: &mut Job, all: &[Job]) -> Result<(), String> {
             *amount = Amount::Bytes(amount.of(0, zone));
         }
     }
-    let size = job.size.map_or(0, Amount::bytes);
     if job.size.is_none_or(|s| s == Amount::Bytes(0)) {
         let all_files = job.filesize.unwrap_or(0).checked_mul(job.files());
         let all_files = all_files.ok_or("filesize is too large")?;
@@ -181,9 +193,17 @@ fn sizes(job: &mut Job, all: &[Job]) -> Result<(), String> {
             job.whole_file = true;
             return Ok(());
         }
-        return Err("size is missing: a new file has no size; add size, or -p size=1g".into());
+        if job.filenames.is_empty() || job.engine == Engine::Null {
+            return Err("size is missing: add size to the job, or --param size=1g".into());
+        }
+        warnings.push(format!(
+            "job {}: fio takes the size of the existing file; 1 GiB is assumed, --param size=SIZE \
+             changes it",
+            job.name
+        ));
+        job.size = Some(Amount::Bytes(USUAL_SIZE));
     }
-    if let (Amount::Bytes(_), false) = (job.size.unwrap_or(Amount::Bytes(0)), job.size.is_none())
+    if let Some(Amount::Bytes(size)) = job.size
         && matches!(job.engine, Engine::Sync | Engine::Async | Engine::Null)
         && job.each() < u64::from(largest)
     {

@@ -1,5 +1,6 @@
 //! A job of a fio job file, with the defaults of fio.
 
+use super::priority::Priorities;
 use seekwell_core::{Class, IoPrio, Nanos, SyncRange};
 
 /// The direction of a call, in the order of fio's lists ("bs=4k,8k,64k").
@@ -387,6 +388,8 @@ pub struct Job {
     pub norandommap: bool,
     /// I/O priority (prio, prioclass).
     pub prio: IoPrio,
+    /// Priorities of single calls (cmdprio_percentage, cmdprio_bssplit).
+    pub priorities: Option<Priorities>,
     /// Option nice.
     pub nice: i8,
     /// Weight of the job's own cgroup.
@@ -469,6 +472,7 @@ impl Default for Job {
                 class: Class::None,
                 level: 0,
             },
+            priorities: None,
             nice: 0,
             cgroup_weight: None,
         }

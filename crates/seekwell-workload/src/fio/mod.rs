@@ -41,6 +41,7 @@ mod options;
 mod outside;
 mod parse;
 mod places;
+mod priority;
 mod run;
 mod shapes;
 mod task;
@@ -48,6 +49,7 @@ mod task;
 mod tests;
 mod values;
 mod worker;
+mod zipf;
 mod zones;
 
 pub use command::{Command, command, with_options};
@@ -58,6 +60,7 @@ pub use job::{
 };
 pub use jobfile::JobFile;
 pub use parse::{Outside, parse};
+pub use priority::{CallPriority, Priorities};
 pub(crate) use run::run;
 
 use thiserror::Error;

@@ -227,6 +227,10 @@ pub(super) fn set(
         "zonemode" | "zonesize" | "zonerange" | "zonecapacity" | "zoneskip" | "max_open_zones" => {
             return zoning(job, key, text, reading);
         }
+        "cmdprio_percentage" | "cmdprio_bssplit" | "cmdprio_class" | "cmdprio" => {
+            let priorities = job.priorities.get_or_insert_default();
+            priorities.set(key, text, reading)?;
+        }
         "prio" => job.prio = prio(job.prio, None, Some(number(0, 7)?)),
         "prioclass" => job.prio = prio(job.prio, Some(number(0, 3)?), None),
         "nice" => {

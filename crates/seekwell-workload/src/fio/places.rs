@@ -1,6 +1,7 @@
 //! Selection of the next call of a job: file, direction, position and length.
 
 use super::job::{Amount, Blocks, Dir, Distribution, Job, Service};
+use super::zipf::Zipf;
 use super::zones::Zones;
 use crate::machine::{Fd, Machine};
 use crate::scripts::common::*;
@@ -50,7 +51,7 @@ pub(super) struct Places {
     unit: u32,
     /// The current file, and the number of calls already made in its turn.
     turn: (usize, u64),
-    zipf: Option<(f64, f64)>,
+    zipf: Option<Zipf>,
     zones: Option<Zones>,
     /// Number of bytes of one of several passes (loops).
     pass: Option<u64>,
@@ -338,10 +339,8 @@ impl Places {
             Distribution::Uniform => return uniform(m, 0, blocks - 1),
             Distribution::Zoned(zones) => return zone(m, zones, blocks),
             Distribution::Zipf(theta) => {
-                let law = self
-                    .zipf
-                    .get_or_insert_with(|| (*theta, zeta(blocks, *theta)));
-                zipf(m, blocks, *law)
+                let zipf = self.zipf.get_or_insert_with(|| Zipf::new(blocks, *theta));
+                zipf.rank(m)
             }
             Distribution::Pareto(h) => pareto(m.rng().random(), *h, blocks),
             Distribution::Normal(percent) => loop {
@@ -396,50 +395,6 @@ fn zone<M: Machine>(m: &mut M, zones: &[(f64, f64)], blocks: u64) -> u64 {
 fn pareto(u: f64, h: f64, n: u64) -> u64 {
     let power = libm::log(h) / libm::log(1.0 - h);
     (libm::pow(u, power) * (n - 1) as f64) as u64
-}
-
-/// Returns the sum of 1/k^theta for k = 1..=n. The first ten thousand terms are added, and an
-/// integral approximates the rest.
-fn zeta(n: u64, theta: f64) -> f64 {
-    let exact = n.min(10_000);
-    let head: f64 = (1..=exact).map(|k| libm::pow(k as f64, -theta)).sum();
-    if n == exact {
-        return head;
-    }
-    let integral = |a: f64, b: f64| {
-        if (theta - 1.0).abs() < 1e-9 {
-            libm::log(b / a)
-        } else {
-            (libm::pow(b, 1.0 - theta) - libm::pow(a, 1.0 - theta)) / (1.0 - theta)
-        }
-    };
-    head + integral(exact as f64 + 0.5, n as f64 + 0.5)
-}
-
-/// Returns a rank in 0..n with a Zipf distribution, found by bisection over the partial sums of the
-/// weights.
-fn zipf<M: Machine>(m: &mut M, n: u64, (theta, all): (f64, f64)) -> u64 {
-    let u = m.rng().random::<f64>() * all;
-    let (mut lo, mut hi) = (0, n - 1);
-    // The first few ranks have most of the weight, so search them linearly before the bisection.
-    let mut sum = 0.0;
-    for k in 1..=64.min(n) {
-        sum += libm::pow(k as f64, -theta);
-        if u < sum {
-            return k - 1;
-        }
-        lo = k.min(n - 1);
-    }
-    while lo < hi {
-        let mid = lo + (hi - lo) / 2;
-        let below = zeta(mid + 1, theta);
-        if below > u {
-            hi = mid;
-        } else {
-            lo = mid + 1;
-        }
-    }
-    lo
 }
 
 /// Returns the position of a rank. The mapping is a permutation of 0..n that spreads neighbouring

@@ -5,6 +5,7 @@ use super::files;
 use super::flow::Depth;
 use super::job::{Dir, Engine, Hint, Job};
 use super::places::Places;
+use super::priority::Helpers;
 use super::run::Section;
 use super::worker::{Worker, make_call, request};
 use crate::fail::{Context, Fail, Outcome};
@@ -181,7 +182,7 @@ async fn transfer<M: Machine>(
         section: section.clone(),
     };
     match w.job.engine {
-        Engine::Async if w.job.depth > 1 => deep(m, &mut w).await?,
+        Engine::Async if w.job.depth > 1 || w.job.priorities.is_some() => deep(m, &mut w).await?,
         _ => plain(m, &mut w).await?,
     }
     if w.job.engine == Engine::Null {
@@ -244,6 +245,7 @@ async fn deep<M: Machine>(m: &mut M, w: &mut Worker) -> Outcome {
     let mut free: Vec<u64> = (0..w.job.depth.into()).rev().collect();
     let mut batch: Vec<AioRequest> = Vec::new();
     let mut done: Vec<AioDone> = Vec::new();
+    let helpers = Helpers::start(m, w.job.priorities.clone(), aio).await?;
     loop {
         let limit = w.depth.limit(depth);
         while depth - free.len() < limit && w.more(m) {
@@ -273,6 +275,14 @@ async fn deep<M: Machine>(m: &mut M, w: &mut Worker) -> Outcome {
                 op: m.op_begin(word(call.dir)),
                 dir: call.dir,
             };
+            if let Some(helper) = helpers.pick(m, &call) {
+                submit(m, aio, &mut batch).await?;
+                helpers
+                    .submit(m, helper, request(call.fd, call, tag))
+                    .await?;
+                w.think(m).await?;
+                continue;
+            }
             batch.push(request(call.fd, call, tag));
             if batch.len() >= w.job.batch as usize || w.job.thinktime > Nanos::ZERO {
                 submit(m, aio, &mut batch).await?;
@@ -284,6 +294,7 @@ async fn deep<M: Machine>(m: &mut M, w: &mut Worker) -> Outcome {
             if w.more(m) {
                 continue;
             }
+            helpers.end(m).await?;
             return m.aio_close(aio).await.doing(|| "end the queue");
         }
         // At the end, wait for all calls. Before the end, wait for the configured number of calls.

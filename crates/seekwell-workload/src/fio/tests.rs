@@ -210,7 +210,6 @@ fn errors_are_reported_with_their_line() {
             "does not end with the name of a file",
         ),
         ("[a]\nsize=${NOPE}\n", "the variable NOPE is not set"),
-        ("[a]\nsize=1m\ntime_based\n", "time_based needs runtime"),
         ("[a]\nsize=1m\ndirect=1\nbs=1000\n", "multiples of 512"),
         ("[a\n", "is not a section"),
         ("", "the file has no job"),
