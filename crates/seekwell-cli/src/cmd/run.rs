@@ -17,6 +17,7 @@ use seekwell_report::unfinished::unfinished;
 use seekwell_report::units::bytes;
 use seekwell_report::{compare, workload as report};
 use seekwell_workload::Plan;
+use seekwell_workload::fio::JobFile;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,6 +62,9 @@ pub fn run(a: &Run, quiet: bool) -> Result<(), Failure> {
     let plan = &asked.plan;
     for w in plan.warnings() {
         note(quiet, w);
+    }
+    if let Some(length) = plan.job_file().and_then(JobFile::length_note) {
+        note(quiet, &length);
     }
     match &a.dir {
         Some(dir) => real(a, &asked, dir, quiet),

@@ -317,3 +317,39 @@ fn a_store_in_the_network_is_the_device_of_the_run() {
     );
     assert!(e.is_err_and(|e| e.what.contains("works on files")));
 }
+
+#[test]
+fn a_long_job_tells_its_length() {
+    let note = |text: &str| {
+        super::parse("x.fio", text, &none)
+            .expect("fits")
+            .length_note()
+    };
+    let timed = "[global]\nsize=1m\nruntime=90\ntime_based\n[a]\nstartdelay=10\n";
+    assert_eq!(
+        note(timed).as_deref(),
+        Some("x: each run measures 1 min 40 s")
+    );
+    let walls = format!("{timed}[b]\nstonewall\nramp_time=20\n[c]\nwait_for=b\n[d]\n");
+    assert_eq!(note(&walls).as_deref(), Some("x: each run measures 5 min"));
+    let bound = note("[a]\nsize=1m\nruntime=2m\n");
+    assert_eq!(bound.as_deref(), Some("x: each run measures up to 2 min"));
+    let much = note("[a]\nsize=10g\nnumjobs=4\n").expect("40 GiB of files");
+    assert!(
+        much.contains("transfers 40 GiB, after it has made files of 40 GiB"),
+        "{much}"
+    );
+    assert_eq!(note("[a]\nsize=1g\n"), None);
+    assert_eq!(note("[a]\nsize=1g\nruntime=10\n"), None);
+}
+
+#[test]
+fn pauses_can_follow_a_time_instead_of_a_number_of_calls() {
+    let t = trial(
+        "[r]\nrw=read\nsize=4k\ntime_based\nruntime=1\nthinktime=100ms\nthinktime_iotime=100ms\n",
+    );
+    let log = t.world.log().iter().filter(|c| c.name == "read");
+    let at: Vec<u64> = log.map(|c| c.at.0).collect();
+    let pauses = at.windows(2).filter(|w| w[1] - w[0] >= 100_000_000).count();
+    assert!((4..=5).contains(&pauses), "{pauses}");
+}

@@ -156,7 +156,6 @@ pub(super) const IGNORED: &[(&str, &[&str])] = &[
             "zone_reset_threshold",
             "zone_reset_frequency",
             "read_beyond_wp",
-            "lockfile",
         ],
     ),
     (
@@ -201,6 +200,7 @@ const REFUSED: &[(&[&str], &str)] = &[
     (
         &[
             "file_append",
+            "lockfile",
             "opendir",
             "verify_only",
             "write_barrier",
@@ -219,6 +219,11 @@ const REFUSED: &[(&[&str], &str)] = &[
         "is not modelled: use a job with rw=trim on a device",
     ),
 ];
+
+/// Returns the options that do not change the requests of a job, by the reason.
+pub fn ignored_options() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+    IGNORED.iter().copied()
+}
 
 /// Returns true if the option has no effect on the requests of a job.
 pub(super) fn ignored(key: &str) -> bool {

@@ -346,6 +346,8 @@ pub struct Job {
     pub rate_without_thinktime: bool,
     /// Length of a pause.
     pub thinktime: Nanos,
+    /// Time between two pauses; 0: `thinktime_blocks` counts.
+    pub thinktime_iotime: Nanos,
     /// Number of calls before each pause.
     pub thinktime_blocks: u64,
     /// Maximum duration of the job.
@@ -448,6 +450,7 @@ impl Default for Job {
             poisson: false,
             rate_without_thinktime: false,
             thinktime: Nanos::ZERO,
+            thinktime_iotime: Nanos::ZERO,
             thinktime_blocks: 1,
             runtime: None,
             time_based: false,

@@ -54,6 +54,7 @@ mod zones;
 
 pub use command::{Command, command, with_options};
 pub use figures::{Figure, Kind};
+pub use ignored::ignored_options;
 pub use job::{
     Amount, Blocks, Dir, Distribution, Engine, ExitWhat, FileCall, Flow, Hint, Job, LatencyTarget,
     Pattern, Service, Steady, SteadyOf, Zoning,

@@ -168,6 +168,8 @@ pub(super) fn set(
         }
         "rate_ignore_thinktime" => job.rate_without_thinktime = flag()?,
         "thinktime" => job.thinktime = span(NSEC_PER_USEC)?,
+        "thinktime_iotime" => job.thinktime_iotime = span(NSEC_PER_SEC)?,
+        "lockfile" if text == "none" => return Ok(Effect::Ignored),
         "thinktime_blocks" => job.thinktime_blocks = number(1, u64::MAX)?,
         // The pause follows the completion of a call, or its submission.
         "thinktime_blocks_type" if matches!(text, "complete" | "issue") => {}

@@ -174,6 +174,7 @@ async fn transfer<M: Machine>(
         full: false,
         start,
         paused: Nanos::ZERO,
+        pause_ended: start,
         due: [start; 3],
         changed: None,
         flow,

@@ -32,6 +32,8 @@ pub(super) struct Worker {
     pub start: Instant,
     /// Sum of the pauses.
     pub paused: Nanos,
+    /// End of the last pause, or start of the job.
+    pub pause_ended: Instant,
     /// Times of the next calls of each direction, if the intervals are random.
     pub due: [Instant; 3],
     /// True if the last call was a sync, or if there was no call yet.
@@ -186,13 +188,17 @@ impl Worker {
         Ok(())
     }
 
-    /// Pauses after every `thinktime_blocks` calls, even after the last call.
+    /// Pauses after every `thinktime_blocks` calls, even after the last call, or after every
+    /// `thinktime_iotime`.
     pub(super) async fn think<M: Machine>(&mut self, m: &mut M) -> Outcome {
-        if self.job.thinktime > Nanos::ZERO
-            && self.places.ios.is_multiple_of(self.job.thinktime_blocks)
-        {
+        let due = match self.job.thinktime_iotime {
+            Nanos::ZERO => self.places.ios.is_multiple_of(self.job.thinktime_blocks),
+            every => m.now() >= self.pause_ended + every,
+        };
+        if self.job.thinktime > Nanos::ZERO && due {
             m.sleep(self.job.thinktime).await.doing(|| "thinktime")?;
             self.paused = self.paused + self.job.thinktime;
+            self.pause_ended = m.now();
         }
         Ok(())
     }
