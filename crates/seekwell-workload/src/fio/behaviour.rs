@@ -216,6 +216,13 @@ fn engines_for_files_make_one_call_per_file() {
     let count = |engine: &str| {
         let t = trial(&format!("[f]\nioengine={engine}\nnrfiles=5\nfilesize=4k\n"));
         assert_eq!(t.ops("read"), 5, "{engine}");
+        let first = t
+            .world
+            .measures()
+            .metrics()
+            .first()
+            .map(|m| m.name.to_string());
+        assert_eq!(first.as_deref(), Some("read IOPS"), "{engine}");
         (t.calls("stat"), t.calls("unlink"), t.calls("mkdir"))
     };
     assert_eq!(count("filedelete").1, 5);
@@ -233,6 +240,8 @@ fn other_engines_make_their_own_calls() {
     assert_eq!((t.calls("truncate"), t.calls("write")), (8, 0));
     let t = trial("[n]\nioengine=null\nrw=randread\nsize=1m\niodepth=8\n");
     assert_eq!((t.ops("read"), t.calls("read")), (256, 0));
+    let t = trial("[n]\nfilename=/dev/null\nioengine=libaio\nrw=write\nsize=1m\n");
+    assert_eq!((t.ops("write"), t.calls("write")), (256, 0));
     let t = trial("[c]\nioengine=cpuio\ncpuload=50\nruntime=1\n");
     // Each part of 50 ms is followed by a pause of the same length.
     assert_eq!(t.ops("compute"), 10);

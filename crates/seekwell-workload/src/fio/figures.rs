@@ -105,6 +105,12 @@ fn waits(job: &Job, dir: Dir) -> bool {
 
 /// Returns the deciding metrics of a section, as in the table of this module.
 pub(super) fn of_section(job: &Job) -> Vec<Kind> {
+    match job.engine {
+        Engine::Cpu => return Vec::new(),
+        // These calls have no length.
+        Engine::Files(_) => return vec![Kind::Iops(Dir::Read)],
+        _ => {}
+    }
     let mut all = Vec::new();
     if job.pattern.writes {
         all.extend((job.fsync > 0).then_some(Kind::FsyncP99));

@@ -31,6 +31,17 @@ pub(super) fn finish<L>(
             job.filenames = vec!["/dev/store".to_owned()];
         }
     }
+    for (job, _) in jobs.iter_mut() {
+        let empty = |n: &String| matches!(n.as_str(), "/dev/null" | "/dev/zero" | "/dev/full");
+        if job.raw && job.filenames.iter().all(empty) {
+            (job.raw, job.engine) = (false, Engine::Null);
+            warnings.push(format!(
+                "job {}: {} has no disk, so no scheduler has any work",
+                job.name,
+                job.filenames.join(":")
+            ));
+        }
+    }
     let names: Vec<String> = jobs.iter().map(|j| j.0.name.clone()).collect();
     let sized: Vec<Job> = jobs.iter().map(|j| j.0.clone()).collect();
     let raw = jobs.first().is_some_and(|j| j.0.raw);
