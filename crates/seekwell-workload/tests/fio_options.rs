@@ -1,4 +1,8 @@
 //! The options of fio: the page docs/reference/fio.md, and a comparison with fio itself.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "this is no script: the tests read a page and write job files for fio"
+)]
 
 use seekwell_workload::fio::{JobFile, ignored_options, parse};
 use std::collections::BTreeSet;

@@ -133,10 +133,11 @@ pub(super) fn split(
         return Err(bad());
     }
     // fio gives the calls that no percentage covers to the last length.
-    if open == 0 && given < 100 {
-        if let Some(last) = all.last_mut() {
-            last.1 = last.1.map(|share| share + 100 - given);
-        }
+    if open == 0
+        && given < 100
+        && let Some(last) = all.last_mut()
+    {
+        last.1 = last.1.map(|share| share + 100 - given);
     }
     let each = (100 - given).checked_div(open).unwrap_or(0);
     let mut spare = (100 - given).checked_rem(open).unwrap_or(0);
@@ -262,19 +263,20 @@ fn zones(text: &str) -> Result<Distribution, String> {
         let (calls, places) = part.split_once('/').ok_or_else(bad)?;
         all.push((share(calls)?, share(places)?));
     }
-    let rest = |of: &dyn Fn(&(Option<f64>, Option<f64>)) -> Option<f64>| {
-        let given: f64 = all.iter().filter_map(of).sum();
-        let open = all.iter().filter(|z| of(z).is_none()).count();
+    // The share of each zone without a number.
+    let rest = |shares: &[Option<f64>]| {
+        let given: f64 = shares.iter().flatten().sum();
+        let open = shares.iter().filter(|s| s.is_none()).count();
         let wrong = given > 100.01 || (open == 0 && given < 99.99);
         match wrong {
             true => Err(bad()),
             false => Ok((100.0 - given).max(0.0) / open.max(1) as f64),
         }
     };
-    let (calls, places) = (rest(&|z| z.0)?, rest(&|z| z.1)?);
-    let all = all
-        .iter()
-        .map(|z| (z.0.unwrap_or(calls), z.1.unwrap_or(places)));
+    let (of_calls, of_places): (Vec<_>, Vec<_>) = all.into_iter().unzip();
+    let (calls, places) = (rest(&of_calls)?, rest(&of_places)?);
+    let all = of_calls.iter().zip(&of_places);
+    let all = all.map(|(c, p)| (c.unwrap_or(calls), p.unwrap_or(places)));
     Ok(Distribution::Zoned(all.collect()))
 }
 

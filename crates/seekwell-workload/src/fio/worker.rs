@@ -197,7 +197,7 @@ impl Worker {
         };
         if self.job.thinktime > Nanos::ZERO && due {
             m.sleep(self.job.thinktime).await.doing(|| "thinktime")?;
-            self.paused = self.paused + self.job.thinktime;
+            self.paused += self.job.thinktime;
             self.pause_ended = m.now();
         }
         Ok(())
