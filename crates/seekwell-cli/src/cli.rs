@@ -362,12 +362,15 @@ pub struct Output {
 #[command(after_help = RUN_EXAMPLES)]
 pub struct Run {
     /// Name from `seekwell workloads`, or path of a fio job file
-    #[arg(required_unless_present = "clean_up", long_help = workloads())]
+    #[arg(required_unless_present_any = ["clean_up", "fio"], long_help = workloads())]
     pub workload: Option<String>,
+    /// A fio command instead of WORKLOAD: -- fio --name=a --rw=read --size=1g
+    #[arg(last = true, value_name = "FIO COMMAND", conflicts_with_all = ["workload", "param"])]
+    pub fio: Vec<String>,
     /// Devices, schedulers and repeats
     #[command(flatten)]
     pub bench: Bench,
-    /// Set a parameter of the workload; may be repeated
+    /// Set a parameter of the workload, or an option of all jobs of a job file; may be repeated
     #[arg(long, short, value_name = "NAME=VALUE", display_order = 2)]
     pub param: Vec<String>,
     /// Print all tables, not only the summary

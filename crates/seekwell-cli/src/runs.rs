@@ -3,7 +3,7 @@
 use crate::events::{Events, Listening};
 use crate::fail::Failure;
 use seekwell::words;
-use seekwell::{Cancel, Error, Hooks, Progress, Record, RunSpec, Watch, WorkloadSpec};
+use seekwell::{Cancel, Error, Hooks, Progress, Record, RunSpec, SpecErrors, Watch, WorkloadSpec};
 use seekwell_core::prose::in_prose;
 use seekwell_lab::conduct::{Job, Measured, NoRun, Runner, ended};
 use seekwell_trace::Reader;
@@ -19,8 +19,18 @@ pub struct Asked {
 
 /// Parses a requested workload: a name or a fio job file, with further parameters.
 pub fn asked(name: &str, params: &[String]) -> Result<Asked, Failure> {
+    planned(words::workload(name, params), name)
+}
+
+/// Parses a fio command, such as `fio --name=a --rw=read --size=1g`.
+pub fn asked_command(args: &[String]) -> Result<Asked, Failure> {
+    planned(words::fio_command(args), "fio")
+}
+
+/// Adds the plan of a workload.
+fn planned(spec: Result<WorkloadSpec, SpecErrors>, name: &str) -> Result<Asked, Failure> {
     let bad = |e| Failure::words("", &e);
-    let spec = words::workload(name, params).map_err(bad)?;
+    let spec = spec.map_err(bad)?;
     match seekwell::plan(&spec).map_err(bad)? {
         Some(plan) => Ok(Asked { spec, plan }),
         None => Err(Failure::input(format!("\"{name}\" is not a workload"))),

@@ -6,4 +6,5 @@ use seekwell_workload::{fail, machine, note, params, row};
 
 mod add_a_workload;
 mod every;
+mod fio_options;
 mod outside;

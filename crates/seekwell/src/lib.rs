@@ -74,7 +74,7 @@ pub mod words {
     };
     pub use seekwell_sim::spec::words::device;
     pub use seekwell_sim::spec::workload::{
-        LOOP, trace, typed as workload, typed_beside as beside,
+        LOOP, fio_command, trace, typed as workload, typed_beside as beside,
     };
 }
 

@@ -9,7 +9,7 @@ use crate::json::document;
 use crate::lab::{self, Place};
 use crate::out::{Out, columns, note, width};
 use crate::progress::Watched;
-use crate::runs::{Asked, Simulator, asked};
+use crate::runs::{Asked, Simulator, asked, asked_command};
 use crate::setups::{self, Usual};
 use seekwell::{DeviceSpec, RunSpec, SchedulerSpec, Substrate};
 use seekwell_core::result::Record;
@@ -18,6 +18,7 @@ use seekwell_report::unfinished::unfinished;
 use seekwell_report::units::bytes;
 use seekwell_report::{compare, workload as report};
 use seekwell_workload::Plan;
+use seekwell_workload::fio::JobFile;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,15 +53,19 @@ pub fn run(a: &Run, quiet: bool) -> Result<(), Failure> {
         output.into_iter().chain(setups::files(&a.bench)).chain(job),
     )?;
     if let Some(dir) = a.dir.as_deref().filter(|_| a.clean_up) {
-        clean_up(dir, a.workload.is_none(), quiet)?;
+        clean_up(dir, a.workload.is_none() && a.fio.is_empty(), quiet)?;
     }
-    let Some(workload) = &a.workload else {
-        return Ok(());
+    let asked = match &a.workload {
+        Some(workload) => asked(workload, &a.param)?,
+        None if a.fio.is_empty() => return Ok(()),
+        None => asked_command(&a.fio)?,
     };
-    let asked = asked(workload, &a.param)?;
     let plan = &asked.plan;
     for w in plan.warnings() {
         note(quiet, w);
+    }
+    if let Some(length) = plan.job_file().and_then(JobFile::length_note) {
+        note(quiet, &length);
     }
     match &a.dir {
         Some(dir) => real(a, &asked, dir, quiet),

@@ -82,7 +82,7 @@ fn ran(o: Output) -> Ran {
 fn one_seed<'a>(args: &[&'a str]) -> Vec<&'a str> {
     let several = matches!(args.first(), Some(&("compare" | "run" | "replay")))
         || matches!(args, ["demo", _, ..]);
-    let said = ["--seeds", "--dir", "--repeats"];
+    let said = ["--seeds", "--dir", "--repeats", "--"];
     let file = args.get(1).is_some_and(|a| a.ends_with(".toml"));
     let one = several && !file && !args.iter().any(|a| said.contains(a));
     let more: &[&str] = if one { &["--seeds", "1"] } else { &[] };

@@ -1,6 +1,6 @@
 //! Tests `run` and `workloads` in simulation and on real files.
 
-use crate::{good, scratch, seekwell};
+use crate::{Ran, good, scratch, seekwell};
 use seekwell_workload::workloads;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -156,6 +156,76 @@ fn fio_job_runs_in_simulation_and_on_the_host() {
             "{args:?}"
         );
     }
+}
+
+#[test]
+fn fio_command_and_options_beside_a_job_file_run() {
+    let file = scratch("beside.fio", b"[j]\nrw=write\nsize=1g\nfilename=/mnt/x\n");
+    let sim = ["-d", "ssd:sata3-256-2011", "-s", "noop"];
+    let count = |r: &Ran, kind: &str| {
+        assert_eq!(r.code, 0, "{}", r.err);
+        let doc: Value = serde_json::from_str(&r.out).expect("JSON");
+        let ops = doc["records"][0]["operations"].as_array().cloned();
+        let of = ops
+            .unwrap_or_default()
+            .into_iter()
+            .find(|o| o["kind"] == kind);
+        of.and_then(|o| o["latency"]["count"].as_u64())
+    };
+    let mut args = vec!["run", &file, "-p", "size=64k", "-p", "bs=16k", "--json"];
+    args.extend(sim);
+    assert_eq!(count(&seekwell(&args), "write"), Some(4));
+    let mut args = vec!["run", "--json", "--seeds", "1"];
+    args.extend(sim);
+    args.extend([
+        "--",
+        "fio",
+        "--name=a",
+        "--rw=randread",
+        "--size",
+        "64k",
+        "--output=x",
+    ]);
+    assert_eq!(count(&seekwell(&args), "read"), Some(16));
+    for (args, words) in [
+        (
+            vec!["run", "--", "fio", "--rw=read"],
+            "fio command: the command has no job",
+        ),
+        (
+            vec!["run", "--", "fio", "--name=a", "--frob=1"],
+            "the option \"frob\"",
+        ),
+        (
+            vec!["run", "fs-mark", "--", "fio", "--name=a"],
+            "cannot be used with",
+        ),
+        (vec!["run", &file, "-p", "frob=1"], "the option \"frob\""),
+    ] {
+        let r = seekwell(&args);
+        assert_eq!(r.code, 2, "{args:?}: {}", r.err);
+        assert!(r.err.contains(words), "{args:?}: {}", r.err);
+    }
+    // A run tells first how long it takes.
+    let long = scratch(
+        "long.fio",
+        b"[j]\nrw=read\nsize=1m\nruntime=10m\ntime_based\n",
+    );
+    let r = seekwell(&[
+        "run",
+        &long,
+        "-s",
+        "noop",
+        "-d",
+        "hdd:hitachi-7k200",
+        "--limit",
+        "1",
+    ]);
+    assert!(
+        r.err.contains("long: each run measures 10 min"),
+        "{}",
+        r.err
+    );
 }
 
 #[test]

@@ -186,10 +186,6 @@ fn make_files(name: &str) -> PathBuf {
             "given-machine.toml",
             format!("{experiment}[[machine]]\nuse = \"memory=2G\"\nmemory = \"3G\"\n").into_bytes(),
         ),
-        (
-            "twice.fio",
-            b"[a]\nblocksize=4k\nbs=8k\nrw=read\nsize=1m\n".to_vec(),
-        ),
         ("empty.fio", Vec::new()),
         ("noise.fio", noise(300)),
         ("section.fio", b"[a\nrw=read\n".to_vec()),

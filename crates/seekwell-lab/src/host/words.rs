@@ -245,7 +245,7 @@ pub(super) fn placement_of(spec: &WorkloadSpec) -> Result<(What, Placing), SpecE
         }
         WorkloadSpec::Fio { file, text, .. } => match plan(spec)? {
             Some(plan) => {
-                outside(file, text)?;
+                outside(file, &plan)?;
                 Ok((What::Fio(Box::new(plan), text.clone()), Placing::default()))
             }
             None => Err(single_error(format!("{file} is not a job file"))),
@@ -257,24 +257,14 @@ pub(super) fn placement_of(spec: &WorkloadSpec) -> Result<(What, Placing), SpecE
     }
 }
 
-/// Rejects job files that contain paths of other files, because only Seekwell's files may be
-/// written.
-fn outside(file: &str, text: &str) -> Result<(), SpecErrors> {
-    let named = text.lines().find(|l| {
-        let Some((key, value)) = l.split_once('=') else {
-            return false;
-        };
-        let key = key.trim();
-        let value = value.trim();
-        let path = ["filename", "directory", "filename_format", "read_iolog"].contains(&key);
-        path && (value.starts_with('/') || value.contains("..") || value.contains(":/"))
-    });
-    match named {
+/// Rejects job files with which fio would use other files, run other programs or change the
+/// machine, because only Seekwell's files may be written.
+fn outside(file: &str, plan: &Plan) -> Result<(), SpecErrors> {
+    match plan.job_file().and_then(|f| f.outside.as_deref()) {
         None => Ok(()),
         Some(line) => Err(single_error(format!(
-            "{file}: \"{}\" refers to files outside the experiment's directory, which Seekwell \
-             never writes; remove the line",
-            line.trim()
+            "{file}: \"{line}\" refers to files outside the experiment's directory or changes the \
+             machine, which Seekwell never does; remove the line"
         ))),
     }
 }

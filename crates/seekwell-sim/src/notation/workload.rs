@@ -6,7 +6,7 @@ use seekwell_core::once::Once;
 use seekwell_core::spec::content_hash;
 use seekwell_files::{open_stream, read_text};
 use seekwell_trace::{Format, ReadOptions, ReplayMode, TimeUnit, device_number, find_format};
-use seekwell_workload::fio::Outside;
+use seekwell_workload::fio::{self, Outside};
 use seekwell_workload::{ParamError, Plan};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -297,7 +297,7 @@ fn parts(text: &str) -> Vec<&str> {
 
 /// Parses a workload: `NAME`, `NAME:param=value,...`, or the path of a fio job file. The text, the
 /// includes and the variables of a job file become part of the specification. `params` contains
-/// more parameters in the form `param=value`.
+/// more parameters in the form `param=value`. Those of a job file are options of all its jobs.
 ///
 /// # Errors
 /// Returns all faults, or the reason why the file cannot be read.
@@ -305,11 +305,12 @@ pub fn typed(text: &str, params: &[String]) -> Result<WorkloadSpec, SpecErrors> 
     let file = Path::new(text);
     let suffix = file.extension().and_then(|e| e.to_str());
     if suffix.is_some_and(|s| JOB_FILES.contains(&s)) {
-        if let Some(p) = params.first() {
-            let what = format!("--param {p}: a fio job file has its parameters in the file");
-            return Err(SpecErrors::single("", what));
-        }
-        return job_file(text);
+        let options: Vec<String> = params
+            .iter()
+            .flat_map(|p| parts(p))
+            .map(str::to_owned)
+            .collect();
+        return job_file_with(text, &options);
     }
     let (name, inline) = text.split_once(':').unwrap_or((text, ""));
     let mut errors = SpecErrors::default();
@@ -341,16 +342,36 @@ pub fn typed(text: &str, params: &[String]) -> Result<WorkloadSpec, SpecErrors> 
 /// # Errors
 /// Returns all faults, or the reason why the file cannot be read.
 pub fn job_file(name: &str) -> Result<WorkloadSpec, SpecErrors> {
+    job_file_with(name, &[])
+}
+
+/// Reads a fio job file whose jobs have further options, each in the form `NAME=VALUE`.
+fn job_file_with(name: &str, options: &[String]) -> Result<WorkloadSpec, SpecErrors> {
     let file = Path::new(name);
     let text = read_text(file, JOB_BYTES_MAX);
     let text =
         text.map_err(|e| SpecErrors::single("", format!("{name}: {e}; name a fio job file")))?;
+    if options.is_empty() {
+        return job_text(name, file, text);
+    }
     let taken = Taken::default();
     let outside = Beside {
         file,
         taken: &taken,
     };
-    // Parsing stores everything that the file needs from outside in the specification.
+    let text = fio::with_options(name, &text, &outside, options);
+    let text = text.map_err(|e| SpecErrors::single("", e.to_string()))?;
+    job_text(name, file, text)
+}
+
+/// Parses the text of a job file. Parsing stores everything that the text needs from outside in
+/// the specification.
+fn job_text(name: &str, file: &Path, text: String) -> Result<WorkloadSpec, SpecErrors> {
+    let taken = Taken::default();
+    let outside = Beside {
+        file,
+        taken: &taken,
+    };
     Plan::fio(name, &text, &outside).map_err(|e| SpecErrors::single("", e.to_string()))?;
     Ok(WorkloadSpec::Fio {
         file: name.to_owned(),
@@ -358,6 +379,25 @@ pub fn job_file(name: &str) -> Result<WorkloadSpec, SpecErrors> {
         includes: taken.includes.into_inner(),
         variables: taken.variables.into_inner(),
     })
+}
+
+/// Name of the jobs of a fio command, in messages and tables.
+const COMMAND: &str = "fio command";
+
+/// Parses a fio command, for example `fio --name=a --rw=read --size=1g`, as the workload of a run.
+///
+/// # Errors
+/// Returns the faults of the command and of the job file that it names.
+pub fn fio_command(args: &[String]) -> Result<WorkloadSpec, SpecErrors> {
+    let bad = |e: String| SpecErrors::single("", format!("{COMMAND}: {e}"));
+    let made = fio::command(args).map_err(bad)?;
+    let Some(name) = &made.file else {
+        return job_text(COMMAND, Path::new(""), made.text);
+    };
+    let file = Path::new(name);
+    let text = read_text(file, JOB_BYTES_MAX);
+    let text = text.map_err(|e| bad(format!("{name}: {e}; name a fio job file")))?;
+    job_text(name, file, made.text + &text)
 }
 
 /// Returns a trace as a workload that is replayed as timed, with the hash of its content.

@@ -340,13 +340,42 @@ fn included_files_and_variables_of_a_fio_job_are_stored() {
     spec.workload = typed;
     let record = run(&spec, Hooks::default()).expect("without the files");
     assert_eq!(record.workload, "fio");
-    let left_out = workload::typed("a.fio", &["size=1".to_owned()]);
-    assert!(
-        left_out
-            .expect_err("no parameters")
-            .to_string()
-            .contains("in the file")
-    );
+}
+
+#[test]
+fn parameters_beside_a_fio_job_and_fio_commands_become_its_text() {
+    let dir = std::env::temp_dir().join(format!("seekwell-options-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).expect("a directory");
+    let file = dir.join("a.fio").display().to_string();
+    std::fs::write(dir.join("b.fio"), "bs=4k\n").expect("written");
+    std::fs::write(&file, "[j]\nrw=write\ninclude b.fio\n").expect("written");
+    let with = |params: &[&str]| {
+        let params: Vec<String> = params.iter().map(|p| (*p).to_owned()).collect();
+        workload::typed(&file, &params)
+    };
+    let missing = with(&[]).expect_err("no size").to_string();
+    assert!(missing.contains("size is missing"), "{missing}");
+    let typed = with(&["size=64k,bs=8k", "fsync=1"]).expect("good");
+    let WorkloadSpec::Fio { text, includes, .. } = &typed else {
+        panic!("a job file");
+    };
+    assert_eq!(text, "[global]\nsize=64k\nbs=8k\nfsync=1\n[j]\nrw=write\n");
+    assert!(includes.is_empty(), "the text holds the included file");
+    let bad = with(&["frob=1", "size=1m"])
+        .expect_err("unknown")
+        .to_string();
+    assert!(bad.contains("\"frob\""), "{bad}");
+    let words = |text: &str| -> Vec<String> { text.split(' ').map(str::to_owned).collect() };
+    let command = workload::fio_command(&words(&format!("fio --size=64k {file}")));
+    let mut spec = quick();
+    spec.workload = command.expect("a command with a job file");
+    std::fs::remove_dir_all(&dir).expect("removed");
+    assert_eq!(run(&spec, Hooks::default()).expect("runs").workload, "fio");
+    let command = workload::fio_command(&words("fio --name=a --rw=read --size=64k"));
+    spec.workload = command.expect("a command");
+    assert_eq!(run(&spec, Hooks::default()).expect("runs").workload, "fio");
+    let gone = workload::fio_command(&words("fio gone.fio")).expect_err("no file");
+    assert!(gone.to_string().contains("gone.fio"), "{gone}");
 }
 
 #[test]

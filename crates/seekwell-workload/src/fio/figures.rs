@@ -9,7 +9,8 @@
 //!
 //! Throughput is IOPS for random calls of less than 64 KiB, and bandwidth otherwise.
 
-use super::job::{Dir, Engine, Job, JobFile};
+use super::job::{Dir, Engine, Job};
+use super::jobfile::JobFile;
 use seekwell_core::Nanos;
 use std::borrow::Cow;
 
@@ -92,7 +93,7 @@ fn waits(job: &Job, dir: Dir) -> bool {
     if job.thinktime > Nanos::ZERO || job.rate[d].is_some() || job.rate_iops[d].is_some() {
         return true;
     }
-    let one_at_a_time = job.engine == Engine::Sync || job.depth <= 1;
+    let one_at_a_time = job.engine != Engine::Async || job.depth <= 1;
     // Writes go to the page cache, and read-ahead serves a sequential reader.
     let streams = !job.direct
         && match dir {
@@ -104,6 +105,12 @@ fn waits(job: &Job, dir: Dir) -> bool {
 
 /// Returns the deciding metrics of a section, as in the table of this module.
 pub(super) fn of_section(job: &Job) -> Vec<Kind> {
+    match job.engine {
+        Engine::Cpu => return Vec::new(),
+        // These calls have no length.
+        Engine::Files(_) => return vec![Kind::Iops(Dir::Read)],
+        _ => {}
+    }
     let mut all = Vec::new();
     if job.pattern.writes {
         all.extend((job.fsync > 0).then_some(Kind::FsyncP99));

@@ -11,30 +11,57 @@
 //! - A sync comes before the next call, so no sync follows the last call.
 //! - Each submission has one call, unless a batch is set.
 //!
-//! `filename=/dev/NAME` means the device of the run, regardless of NAME. This is the modelled
-//! device in a simulation, or the device that the user named on a host.
+//! - A further pass over a file begins with dropped pages (`invalidate`), also within a run of
+//!   fixed duration.
 //!
-//! Options about file contents, the process (memory, CPU affinity) and logs are ignored with a
-//! warning. Contents have no effect, because only lengths are modelled. Logs are not needed,
-//! because every run records time series. Every other unsupported option is an error that contains
-//! the name of the option. Random numbers differ from those of fio: they have the same
-//! distribution, but the run's seed determines them. `random_distribution=normal` follows the
-//! documentation of fio.
+//! `filename=/dev/NAME` means the device of the run, regardless of NAME. This is the modelled
+//! device in a simulation, or the device that the user named on a host. Any other path means a file
+//! in the directory of the run: only its last part is used.
+//!
+//! Options without an effect on the requests of a job are ignored with one note, which lists them.
+//! Contents have no effect, because only lengths are modelled. Logs are not needed, because every
+//! run records time series. Every other unsupported option is an error that contains the name of
+//! the option. Random numbers differ from those of fio: they have the same distribution, but the
+//! run's seed determines them. `random_distribution=normal` follows the documentation of fio.
 
 #[cfg(test)]
 mod against_fio;
+#[cfg(test)]
+mod behaviour;
+mod command;
+mod engines;
 mod figures;
+mod files;
+mod finish;
+mod flow;
+mod ignored;
 mod job;
+mod jobfile;
 mod options;
+mod outside;
 mod parse;
 mod places;
+mod priority;
 mod run;
+mod shapes;
+mod task;
 #[cfg(test)]
 mod tests;
+mod values;
+mod worker;
+mod zipf;
+mod zones;
 
+pub use command::{Command, command, with_options};
 pub use figures::{Figure, Kind};
-pub use job::{Blocks, Dir, Distribution, Engine, Hint, Job, JobFile, Pattern, Service};
+pub use ignored::ignored_options;
+pub use job::{
+    Amount, Blocks, Dir, Distribution, Engine, ExitWhat, FileCall, Flow, Hint, Job, LatencyTarget,
+    Pattern, Service, Steady, SteadyOf, Zoning,
+};
+pub use jobfile::JobFile;
 pub use parse::{Outside, parse};
+pub use priority::{CallPriority, Priorities};
 pub(crate) use run::run;
 
 use thiserror::Error;

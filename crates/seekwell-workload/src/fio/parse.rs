@@ -1,9 +1,14 @@
 //! The parser of fio job files.
 
 use super::FioError;
-use super::job::{Blocks, Dir, Engine, Job, JobFile};
-use super::options::{set, usual};
-use std::collections::BTreeMap;
+use super::finish::finish;
+use super::ignored::{setting, usual};
+use super::job::Job;
+use super::jobfile::JobFile;
+use super::options::{Effect, is_device, set};
+use super::outside::leaves_directory;
+use super::values::Reading;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Maximum numbers of jobs, of lines with all included files, and of nested includes. A file that
@@ -32,10 +37,10 @@ impl<F: Fn(&str) -> Option<String>> Outside for F {
 }
 
 /// A line of a job file, with its file name and line number.
-struct Line {
+pub(super) struct Line {
     file: Arc<str>,
     number: usize,
-    text: String,
+    pub(super) text: String,
 }
 
 impl Line {
@@ -49,7 +54,7 @@ impl Line {
 }
 
 /// Appends all non-empty lines. The lines of an included file replace its include line.
-fn flatten(
+pub(super) fn flatten(
     file: &str,
     text: &str,
     outside: &dyn Outside,
@@ -70,7 +75,8 @@ fn flatten(
         if out.len() == MAX_LINES {
             return Err(line.fail(format!("more than {MAX_LINES} lines")));
         }
-        let Some(other) = line.text.strip_prefix("include ") else {
+        let include = line.text.strip_prefix("include");
+        let Some(other) = include.filter(|o| o.starts_with(char::is_whitespace)) else {
             out.push(line);
             continue;
         };
@@ -91,73 +97,176 @@ fn flatten(
     Ok(())
 }
 
+/// A section of a job file.
+struct Section<'a> {
+    /// The line of its name.
+    line: &'a Line,
+    name: &'a str,
+    options: Vec<&'a Line>,
+}
+
+impl Section<'_> {
+    fn global(&self) -> bool {
+        self.name.eq_ignore_ascii_case("global")
+    }
+}
+
+/// Collects the sections of a job file.
+fn sections<'a>(lines: &'a [Line]) -> Result<Vec<Section<'a>>, FioError> {
+    let mut all: Vec<Section<'a>> = Vec::new();
+    for line in lines {
+        let l = line.text.as_str();
+        if let Some(rest) = l.strip_prefix('[') {
+            let name = rest.strip_suffix(']').map(str::trim).unwrap_or_default();
+            if name.is_empty() {
+                return Err(line.fail(format!("\"{l}\" is not a section; write [NAME]")));
+            }
+            if all.iter().filter(|s| !s.global()).count() == MAX_JOBS {
+                return Err(line.fail(format!("more than {MAX_JOBS} jobs")));
+            }
+            all.push(Section {
+                line,
+                name,
+                options: Vec::new(),
+            });
+            continue;
+        }
+        match all.last_mut() {
+            Some(section) => section.options.push(line),
+            None => {
+                return Err(line.fail(format!(
+                    "\"{l}\" is before the first section; write [global] or [NAME]"
+                )));
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// The option and the value of a line.
+pub(super) fn split_option(text: &str) -> (&str, Option<&str>) {
+    match text.split_once('=') {
+        Some((k, v)) => (k.trim(), Some(v.trim())),
+        None => (text, None),
+    }
+}
+
+/// Notes for the user, each once.
+#[derive(Default)]
+struct Notes {
+    ignored: BTreeSet<String>,
+    others: Vec<String>,
+}
+
+impl Notes {
+    fn add(&mut self, note: String) {
+        if !self.others.contains(&note) {
+            self.others.push(note);
+        }
+    }
+    fn take(self) -> Vec<String> {
+        let names: Vec<String> = self.ignored.into_iter().collect();
+        let one = match names.as_slice() {
+            [] => None,
+            [name] => Some(format!("{name} has no effect on the requests of the job")),
+            _ => Some(format!(
+                "these options have no effect on the requests of the jobs: {}",
+                names.join(", ")
+            )),
+        };
+        one.into_iter().chain(self.others).collect()
+    }
+}
+
+/// Sets the options of a section.
+fn apply(
+    job: &mut Job,
+    section: &Section<'_>,
+    reading: &mut Reading,
+    outside: &dyn Outside,
+    notes: &mut Notes,
+    leaves: &mut Option<String>,
+) -> Result<(), FioError> {
+    // fio reads kb_base first, because the other values depend on it.
+    for line in &section.options {
+        if let ("kb_base", Some(value)) = split_option(&line.text) {
+            reading.kb = if value == "1000" { 1000 } else { 1024 };
+        }
+    }
+    // The lines that set options in this section, by setting. A file may override an option that an
+    // included file sets.
+    let mut given: BTreeMap<(Arc<str>, &str), &Line> = BTreeMap::new();
+    for line in &section.options {
+        let (key, value) = split_option(&line.text);
+        let value = value
+            .map(|v| expand(v, &job.name, *reading, outside))
+            .transpose();
+        let value = value.map_err(|what| line.fail(what))?;
+        if leaves.is_none() && leaves_directory(key, value.as_deref()) {
+            *leaves = Some(line.text.clone());
+        }
+        let before = job.clone();
+        let effect = set(job, key, value.as_deref(), *reading).map_err(|what| line.fail(what))?;
+        if let Some(earlier) = given.insert((line.file.clone(), setting(key)), line)
+            && before != *job
+            && effect == Effect::Set
+        {
+            notes.add(format!(
+                "{}, line {}: \"{}\" replaces \"{}\" of line {}",
+                line.file, line.number, line.text, earlier.text, earlier.number
+            ));
+        }
+        match effect {
+            Effect::Set => {}
+            Effect::Ignored => {
+                notes.ignored.insert(usual(key).to_owned());
+            }
+            Effect::Noted(note) => notes.add(note),
+        }
+    }
+    Ok(())
+}
+
 /// Parses a job file. `name` is used in messages and in the record of the run.
 pub fn parse(name: &str, text: &str, outside: &dyn Outside) -> Result<JobFile, FioError> {
     let mut lines = Vec::new();
     flatten(name, text, outside, 0, &mut 0, &mut lines)?;
     let mut global = Job::default();
+    let mut reading = Reading::default();
     // Each job, with the line of its section.
     let mut jobs: Vec<(Job, &Line)> = Vec::new();
-    let mut warnings: Vec<String> = Vec::new();
-    let mut in_section = false;
-    // The lines that set options in this section, by file and option name. A file may override an
-    // option that an included file sets.
-    let mut given: BTreeMap<(Arc<str>, &str), &Line> = BTreeMap::new();
-    let mut in_global = false;
-    for line in &lines {
-        let l = line.text.as_str();
-        if let Some(rest) = l.strip_prefix('[') {
-            let section = rest.strip_suffix(']').map(str::trim).unwrap_or_default();
-            if section.is_empty() {
-                return Err(line.fail(format!("\"{l}\" is not a section; write [NAME]")));
-            }
-            in_section = true;
-            given.clear();
-            in_global = section.eq_ignore_ascii_case("global");
-            if !in_global {
-                if jobs.len() == MAX_JOBS {
-                    return Err(line.fail(format!("more than {MAX_JOBS} jobs")));
-                }
-                let mut job = global.clone();
-                section.clone_into(&mut job.name);
-                jobs.push((job, line));
-            }
+    let mut notes = Notes::default();
+    let mut leaves = None;
+    for section in &sections(&lines)? {
+        if section.global() {
+            apply(
+                &mut global,
+                section,
+                &mut reading,
+                outside,
+                &mut notes,
+                &mut leaves,
+            )?;
             continue;
         }
-        if !in_section {
-            return Err(line.fail(format!(
-                "\"{l}\" is before the first section; write [global] or [NAME]"
-            )));
+        let mut job = global.clone();
+        section.name.clone_into(&mut job.name);
+        let mut own = reading;
+        apply(
+            &mut job,
+            section,
+            &mut own,
+            outside,
+            &mut notes,
+            &mut leaves,
+        )?;
+        // Without a file name, fio uses the job's name if it is that of a device.
+        if job.filenames.is_empty() && job.format.is_none() && is_device(&job.name) {
+            job.raw = true;
+            job.filenames = vec![job.name.clone()];
+            leaves = leaves.or_else(|| Some(section.line.text.clone()));
         }
-        let job = if in_global {
-            &mut global
-        } else {
-            match jobs.last_mut() {
-                Some(j) => &mut j.0,
-                None => continue,
-            }
-        };
-        let (key, value) = match l.split_once('=') {
-            Some((k, v)) => (k.trim(), Some(v.trim())),
-            None => (l, None),
-        };
-        if let Some(before) = given.insert((line.file.clone(), usual(key)), line) {
-            return Err(line.fail(format!(
-                "\"{l}\": line {} of the same section has \"{}\": remove one of them",
-                before.number, before.text
-            )));
-        }
-        let value = value.map(|v| expand(v, &job.name, outside)).transpose();
-        let value = value.map_err(|what| line.fail(what))?;
-        match set(job, key, value.as_deref()) {
-            Ok(None) => {}
-            Ok(Some(w)) => {
-                if !warnings.contains(&w) {
-                    warnings.push(w);
-                }
-            }
-            Err(what) => return Err(line.fail(what)),
-        }
+        jobs.push((job, section.line));
     }
     if jobs.is_empty() {
         return Err(FioError {
@@ -166,17 +275,17 @@ pub fn parse(name: &str, text: &str, outside: &dyn Outside) -> Result<JobFile, F
             what: "the file has no job; add a section [NAME]".into(),
         });
     }
-    let raw = jobs[0].0.raw;
-    for (job, line) in &mut jobs {
-        let name = job.name.clone();
-        finish(job, raw, &mut warnings).map_err(|what| line.fail(format!("job {name}: {what}")))?;
-    }
+    let mut warnings = notes.take();
+    finish(&mut jobs, &mut warnings, &|line: &&Line, what| {
+        line.fail(what)
+    })?;
     let stem = name.rsplit(['/', '\\']).next().unwrap_or(name);
     let stem = stem.rsplit_once('.').map_or(stem, |s| s.0);
     Ok(JobFile {
         name: stem.to_owned(),
         jobs: jobs.into_iter().map(|j| j.0).collect(),
         warnings,
+        outside: leaves,
     })
 }
 
@@ -194,8 +303,13 @@ fn strip(line: &str) -> &str {
     cut.map_or(line, |(i, _)| &line[..i])
 }
 
-/// Replaces `${VAR}` and `$jobname` by their values.
-fn expand(value: &str, job: &str, outside: &dyn Outside) -> Result<String, String> {
+/// Replaces `${VAR}`, `$jobname` and `$pagesize` by their values.
+fn expand(
+    value: &str,
+    job: &str,
+    reading: Reading,
+    outside: &dyn Outside,
+) -> Result<String, String> {
     let mut out = String::new();
     let mut rest = value;
     while let Some(i) = rest.find('$') {
@@ -204,13 +318,23 @@ fn expand(value: &str, job: &str, outside: &dyn Outside) -> Result<String, Strin
         if let Some(after) = rest.strip_prefix("$jobname") {
             out.push_str(job);
             rest = after;
+        } else if let Some(after) = rest.strip_prefix("$pagesize") {
+            out.push_str(&reading.page.to_string());
+            rest = after;
+        } else if rest.starts_with("$mb_memory") || rest.starts_with("$ncpus") {
+            return Err(format!(
+                "\"{value}\": the modelled machine is not known here; write the number"
+            ));
         } else if let Some(after) = rest.strip_prefix("${") {
             let (name, after) = after
                 .split_once('}')
                 .ok_or_else(|| format!("\"{value}\": ${{ without }}"))?;
-            let v = outside
-                .variable(name)
-                .ok_or_else(|| format!("the variable {name} is not set in the environment"))?;
+            let v = outside.variable(name).ok_or_else(|| {
+                format!(
+                    "the variable {name} is not set in the environment; set it before the \
+                     command, as in {name}=VALUE seekwell run"
+                )
+            })?;
             out.push_str(&v);
             rest = after;
         } else {
@@ -220,81 +344,4 @@ fn expand(value: &str, job: &str, outside: &dyn Outside) -> Result<String, Strin
     }
     out.push_str(rest);
     Ok(out)
-}
-
-/// Checks combinations of options of a job.
-fn finish(job: &mut Job, raw: bool, warnings: &mut Vec<String>) -> Result<(), String> {
-    let used = |d: Dir| job.does(d).then(|| job.blocks[d as usize].clone());
-    let used = [Dir::Read, Dir::Write, Dir::Trim].map(used);
-    let largest = used.iter().flatten().map(|b| b.max()).max().unwrap_or(0);
-    if job.raw != raw {
-        return Err(
-            "this job uses filename=/dev/NAME and another job uses files: use only one of these"
-                .into(),
-        );
-    }
-    if job.pattern.trims && !job.raw {
-        return Err(
-            "a file cannot be trimmed: use filename=/dev/NAME, which means the run's device".into(),
-        );
-    }
-    if job.size == 0 {
-        job.size = job
-            .filesize
-            .unwrap_or(0)
-            .checked_mul(job.files())
-            .ok_or("filesize is too large")?;
-    }
-    if job.size == 0 && !job.raw {
-        return Err("size is missing".into());
-    }
-    if job.size > 0 && job.each() < u64::from(largest) {
-        return Err(format!(
-            "size={} is less than one block of {largest} per file",
-            job.size
-        ));
-    }
-    let end = job.each().checked_mul(job.files());
-    if end
-        .and_then(|e| e.max(job.size).checked_add(job.offset))
-        .is_none_or(|end| end > 1 << 50)
-    {
-        return Err("size and offset go beyond 1 PiB".into());
-    }
-    if job.time_based && job.runtime.is_none() {
-        return Err("time_based needs runtime".into());
-    }
-    let whole = |b: &Blocks| match b {
-        Blocks::Range(lo, _) => lo % 4096 == 0,
-        Blocks::Split(all) => all.iter().all(|b| b.0 % 4096 == 0),
-    };
-    let offset = job.offset.is_multiple_of(4096);
-    if job.direct && !(offset && used.iter().flatten().all(whole)) {
-        return Err("with direct=1 blocks and offset must be multiples of 4096".into());
-    }
-    if job.direct && !job.pattern.hole.is_multiple_of(4096) {
-        return Err("with direct=1 the skipped bytes must be a multiple of 4096".into());
-    }
-    if job.engine == Engine::Sync && job.depth > 1 {
-        warnings.push(format!(
-            "job {}: iodepth has no effect without libaio or io_uring; depth 1 is used",
-            job.name
-        ));
-        job.depth = 1;
-    }
-    if job.batch > job.depth || job.batch_complete > job.depth {
-        warnings.push(format!(
-            "job {}: a batch cannot be larger than iodepth; {} is used",
-            job.name, job.depth
-        ));
-        job.batch = job.batch.min(job.depth);
-        job.batch_complete = job.batch_complete.min(job.depth);
-    }
-    if job.engine == Engine::Async && !job.direct && job.depth > 1 && job.pattern.writes {
-        warnings.push(format!(
-            "job {}: buffered writes are not asynchronous, so iodepth has no effect on them",
-            job.name
-        ));
-    }
-    Ok(())
 }

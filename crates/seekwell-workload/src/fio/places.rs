@@ -1,6 +1,8 @@
 //! Selection of the next call of a job: file, direction, position and length.
 
-use super::job::{Blocks, Dir, Distribution, Job, Service};
+use super::job::{Amount, Blocks, Dir, Distribution, Job, Service};
+use super::zipf::Zipf;
+use super::zones::Zones;
 use crate::machine::{Fd, Machine};
 use crate::scripts::common::*;
 use rand::Rng;
@@ -34,6 +36,8 @@ struct Visited {
     map: Vec<u32>,
     /// Visited positions, for jobs with several lengths. A call ends before a visited position.
     seen: Vec<bool>,
+    /// A job that goes backwards has begun at the end of the file.
+    back: bool,
 }
 
 /// The files of a job and the current positions in them.
@@ -47,7 +51,14 @@ pub(super) struct Places {
     unit: u32,
     /// The current file, and the number of calls already made in its turn.
     turn: (usize, u64),
-    zipf: Option<(f64, f64)>,
+    zipf: Option<Zipf>,
+    zones: Option<Zones>,
+    /// Number of bytes of one of several passes (loops).
+    pass: Option<u64>,
+    /// Number of these passes that are complete.
+    passes: u64,
+    /// Files whose next pass has begun since the last call of [`Places::passed`].
+    again: Vec<Fd>,
     /// A write that must follow the discard of the same block.
     pending: Option<Call>,
     /// Numbers of calls and bytes started. If blocks are discarded and then written, only the
@@ -59,12 +70,14 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// Makes the initial state for files whose regions have `each` bytes.
+    /// Makes the initial state for files whose regions have `each` bytes. The amounts of the job
+    /// must be resolved.
     pub(super) fn new(job: &Job, fds: &[Fd], each: u64) -> Self {
-        let unit = job.smallest();
+        let unit = job.unit();
         let each = each - each % u64::from(unit);
-        let all = each * fds.len() as u64;
-        let size = if job.size > 0 { job.size.min(all) } else { all };
+        let all = each.saturating_mul(fds.len() as u64);
+        let size = job.size.map_or(all, |s| s.bytes().min(all));
+        let pass = job.io_size.map_or(size, Amount::bytes);
         let fresh = |fd: &Fd| Visited {
             fd: *fd,
             at: [0; 3],
@@ -72,14 +85,19 @@ impl Places {
             bytes: 0,
             map: Vec::new(),
             seen: Vec::new(),
+            back: false,
         };
         Places {
             files: fds.iter().map(fresh).collect(),
             each,
-            goal: job.io_size.unwrap_or(size).saturating_mul(job.loops),
+            goal: pass.saturating_mul(job.loops),
             unit,
             turn: (0, 0),
             zipf: None,
+            zones: job.zones.map(|z| Zones::new(z, fds.len(), each)),
+            pass: (job.loops > 1).then_some(pass).filter(|n| *n > 0),
+            passes: 0,
+            again: Vec::new(),
             pending: None,
             ios: 0,
             bytes: 0,
@@ -96,6 +114,19 @@ impl Places {
             return false;
         }
         job.time_based || self.bytes < self.goal
+    }
+
+    /// Returns the files whose next pass has begun since the last call.
+    pub(super) fn passed(&mut self) -> Vec<Fd> {
+        std::mem::take(&mut self.again)
+    }
+
+    /// Records that the next pass over a file has begun.
+    fn begin_pass(&mut self, n: usize) {
+        let fd = self.files[n].fd;
+        if !self.again.contains(&fd) {
+            self.again.push(fd);
+        }
     }
 
     /// Selects and returns the file of a sync. A sync counts as a call in the turn of a file.
@@ -132,6 +163,11 @@ impl Places {
             self.of[Dir::Write as usize].1 += u64::from(call.len);
             return call;
         }
+        let passes = self.pass.map_or(0, |pass| self.bytes / pass);
+        if passes != self.passes {
+            self.passes = passes;
+            (0..self.files.len()).for_each(|n| self.begin_pass(n));
+        }
         let p = job.pattern;
         let dir = match (p.reads, p.writes) {
             _ if p.trims => Dir::Trim,
@@ -141,8 +177,16 @@ impl Places {
         };
         let n = self.pick(m, job);
         let blocks = &job.blocks[dir as usize];
-        let (place, len) = if p.random {
-            self.run(m, job, n, blocks)
+        let percent = job.random_percent[dir as usize];
+        let random = p.random && (percent >= 100 || m.rng().random_range(0..100) < percent);
+        let (place, len) = if let Some(zones) = &mut self.zones {
+            let file = &mut self.files[n];
+            let want = draw(m, blocks);
+            zones.place(m, n, dir, random, want, &mut file.at[dir as usize])
+        } else if random {
+            let (place, len) = self.run(m, job, n, blocks);
+            self.files[n].at[dir as usize] = place + u64::from(len);
+            (place, len)
         } else {
             self.sequential(m, job, n, dir, blocks)
         };
@@ -154,7 +198,7 @@ impl Places {
         let call = Call {
             fd: self.files[n].fd,
             dir,
-            off: job.offset + place,
+            off: job.offset.bytes() + place,
             len,
         };
         if p.trims_first {
@@ -188,11 +232,26 @@ impl Places {
         blocks: &Blocks,
     ) -> (u64, u32) {
         let mut at = self.files[n].at[dir as usize];
-        if at > 0 {
-            at = at.saturating_add(job.pattern.hole);
+        let hole = job.pattern.hole;
+        if at > 0 && hole >= 0 {
+            at = at.saturating_add(hole.unsigned_abs());
+        } else if at > 0 {
+            // Before the start of the file, the job goes on at its end.
+            let back = hole.unsigned_abs();
+            let wrapped = at < back;
+            at = if wrapped {
+                self.each.saturating_sub(back)
+            } else {
+                at - back
+            };
+            if wrapped && self.files[n].back {
+                self.begin_pass(n);
+            }
+            self.files[n].back = true;
         }
         if at.saturating_add(u64::from(blocks.min())) > self.each {
             at = 0;
+            self.begin_pass(n);
         }
         let len = self.length(m, blocks, self.each - at);
         self.files[n].at[dir as usize] = at + u64::from(len);
@@ -244,6 +303,9 @@ impl Places {
             let fits = place.min(self.each - u64::from(len).min(self.each));
             return (fits - fits % unit, len);
         }
+        if self.files[n].map.is_empty() && self.files[n].bytes > 0 {
+            self.begin_pass(n);
+        }
         let f = &mut self.files[n];
         let fixed = blocks.fixed() && len == self.unit && job.pattern.run < 2;
         let place = loop {
@@ -277,10 +339,8 @@ impl Places {
             Distribution::Uniform => return uniform(m, 0, blocks - 1),
             Distribution::Zoned(zones) => return zone(m, zones, blocks),
             Distribution::Zipf(theta) => {
-                let law = self
-                    .zipf
-                    .get_or_insert_with(|| (*theta, zeta(blocks, *theta)));
-                zipf(m, blocks, *law)
+                let zipf = self.zipf.get_or_insert_with(|| Zipf::new(blocks, *theta));
+                zipf.rank(m)
             }
             Distribution::Pareto(h) => pareto(m.rng().random(), *h, blocks),
             Distribution::Normal(percent) => loop {
@@ -294,11 +354,12 @@ impl Places {
     }
 }
 
-fn draw<M: Machine>(m: &mut M, blocks: &Blocks) -> u32 {
+pub(super) fn draw<M: Machine>(m: &mut M, blocks: &Blocks) -> u32 {
     match blocks {
         Blocks::Range(lo, hi) if lo == hi => *lo,
         Blocks::Range(lo, hi) => {
-            let unit = if lo % 4096 == 0 { 4096 } else { 512 };
+            // fio draws multiples of the smallest length if it is a power of two.
+            let unit = if lo.is_power_of_two() { *lo } else { 1 };
             lo + unit * m.rng().random_range(0..=(hi - lo) / unit)
         }
         Blocks::Split(all) => {
@@ -334,50 +395,6 @@ fn zone<M: Machine>(m: &mut M, zones: &[(f64, f64)], blocks: u64) -> u64 {
 fn pareto(u: f64, h: f64, n: u64) -> u64 {
     let power = libm::log(h) / libm::log(1.0 - h);
     (libm::pow(u, power) * (n - 1) as f64) as u64
-}
-
-/// Returns the sum of 1/k^theta for k = 1..=n. The first ten thousand terms are added, and an
-/// integral approximates the rest.
-fn zeta(n: u64, theta: f64) -> f64 {
-    let exact = n.min(10_000);
-    let head: f64 = (1..=exact).map(|k| libm::pow(k as f64, -theta)).sum();
-    if n == exact {
-        return head;
-    }
-    let integral = |a: f64, b: f64| {
-        if (theta - 1.0).abs() < 1e-9 {
-            libm::log(b / a)
-        } else {
-            (libm::pow(b, 1.0 - theta) - libm::pow(a, 1.0 - theta)) / (1.0 - theta)
-        }
-    };
-    head + integral(exact as f64 + 0.5, n as f64 + 0.5)
-}
-
-/// Returns a rank in 0..n with a Zipf distribution, found by bisection over the partial sums of the
-/// weights.
-fn zipf<M: Machine>(m: &mut M, n: u64, (theta, all): (f64, f64)) -> u64 {
-    let u = m.rng().random::<f64>() * all;
-    let (mut lo, mut hi) = (0, n - 1);
-    // The first few ranks have most of the weight, so search them linearly before the bisection.
-    let mut sum = 0.0;
-    for k in 1..=64.min(n) {
-        sum += libm::pow(k as f64, -theta);
-        if u < sum {
-            return k - 1;
-        }
-        lo = k.min(n - 1);
-    }
-    while lo < hi {
-        let mid = lo + (hi - lo) / 2;
-        let below = zeta(mid + 1, theta);
-        if below > u {
-            hi = mid;
-        } else {
-            lo = mid + 1;
-        }
-    }
-    lo
 }
 
 /// Returns the position of a rank. The mapping is a permutation of 0..n that spreads neighbouring

@@ -1,31 +1,35 @@
 //! The script that runs a fio job file.
 
-use super::figures::{Figure, Kind, each_direction, word};
-use super::job::{Dir, Engine, Hint, Job, JobFile};
-use super::places::{Call, Places};
-use crate::fail::{Context, Fail, Outcome};
-use crate::machine::{Aio, AioDone, AioOp, AioRequest, Fd, How, Machine};
-use crate::note::{Mark, Running};
+use super::figures::{Figure, Kind, each_direction};
+use super::files;
+use super::flow::{Flows, Steadiness};
+use super::job::{Dir, Engine, ExitWhat, Job};
+use super::jobfile::JobFile;
+use super::task::task;
+use crate::fail::{Context, Outcome};
+use crate::machine::{Channel, How, Machine};
+use crate::note::Mark;
 use crate::scripts::common::*;
 use seekwell_core::result::Latency;
-use seekwell_core::{Advice, CgroupId, Errno, Instant, NSEC_PER_SEC, Nanos, OpenFlags};
+use seekwell_core::{CgroupId, Errno, Instant, OpenFlags};
+use std::collections::BTreeSet;
 
 /// Totals over the clones of a section, without the ramp times.
 #[derive(Clone, Default)]
-struct Total {
+pub(super) struct Total {
     /// Number of calls and number of bytes, by direction.
     of: [(u64, u64); 3],
     /// Latencies of the calls, by direction.
     latency: [Option<Box<Latency>>; 3],
-    fsync: Option<Box<Latency>>,
-    fdatasync: Option<Box<Latency>>,
-    first: Option<Instant>,
-    last: Option<Instant>,
+    pub fsync: Option<Box<Latency>>,
+    pub fdatasync: Option<Box<Latency>>,
+    pub first: Option<Instant>,
+    pub last: Option<Instant>,
 }
 
 impl Total {
     /// Counts a call that lasted from `begin` to `end`.
-    fn count(&mut self, dir: Dir, bytes: u64, begin: Instant, end: Instant) {
+    pub(super) fn count(&mut self, dir: Dir, bytes: u64, begin: Instant, end: Instant) {
         let d = dir as usize;
         self.of[d] = (self.of[d].0 + 1, self.of[d].1 + bytes);
         let latency = self.latency[d].get_or_insert_default();
@@ -53,12 +57,61 @@ impl Total {
     }
 }
 
+/// The jobs that were ended by jobs with the option exitall.
+#[derive(Default)]
+struct Ended {
+    all: bool,
+    groups: BTreeSet<u32>,
+    walls: BTreeSet<u32>,
+}
+
 /// State that the tasks of a section share.
 #[derive(Clone)]
-struct Section {
-    total: Shared<Total>,
-    /// True after a job with the option exitall has ended. Then all jobs end.
-    over: Shared<bool>,
+pub(super) struct Section {
+    pub total: Shared<Total>,
+    ended: Shared<Ended>,
+    /// Number of the reporting group, and number of stone walls above the section.
+    at: (u32, u32),
+    pub flows: Shared<Flows>,
+    pub steady: Shared<Steadiness>,
+    /// The section for which this section waits.
+    pub after: Option<Channel>,
+    /// Number of clones that have not ended, and the channel that ends with the last of them.
+    left: Shared<u32>,
+    done: Channel,
+}
+
+impl Section {
+    /// Returns true if another job has ended the jobs of this section, or if they are in the steady
+    /// state.
+    pub(super) fn over(&self) -> bool {
+        let ended = self
+            .ended
+            .with(|e| e.all || e.groups.contains(&self.at.0) || e.walls.contains(&self.at.1));
+        ended || self.steady.with(|s| s.reached())
+    }
+    /// Ends other jobs, because a job with the option exitall has ended.
+    pub(super) fn end_others(&self, what: ExitWhat) {
+        self.ended.with(|e| match what {
+            ExitWhat::All => e.all = true,
+            ExitWhat::Group => {
+                e.groups.insert(self.at.0);
+            }
+            ExitWhat::Stonewall => {
+                e.walls.insert(self.at.1);
+            }
+        });
+    }
+    /// Records the end of a clone. The jobs that wait for the section start after the last clone.
+    pub(super) fn clone_ended<M: Machine>(&self, m: &mut M) {
+        let left = self.left.with(|n| {
+            *n -= 1;
+            *n
+        });
+        if left == 0 {
+            m.end_channel(self.done);
+        }
+    }
 }
 
 /// Runs a job file in the directory `dir`.
@@ -68,7 +121,11 @@ pub(crate) async fn run<M: Machine>(m: &mut M, file: &JobFile, dir: &str) -> Out
     for (n, job) in file.jobs.iter().enumerate().filter(|j| !j.1.raw) {
         for clone in 0..job.numjobs {
             for path in paths(dir, n, job, clone) {
-                prepare(m, job, &path, &mut told).await?;
+                match job.engine {
+                    Engine::Files(call) => files::prepare(m, call, &path).await?,
+                    Engine::Cpu | Engine::Null => {}
+                    _ => prepare(m, job, &path, &mut told).await?,
+                }
             }
         }
     }
@@ -76,17 +133,29 @@ pub(crate) async fn run<M: Machine>(m: &mut M, file: &JobFile, dir: &str) -> Out
         m.syncfs().await.doing(|| "sync")?;
     }
     m.mark(Mark::ClockStart);
-    let over = Shared::new(false);
+    let ended = Shared::new(Ended::default());
+    let flows = Shared::new(Flows::default());
+    let mut wall = 0;
     let mut sections: Vec<Section> = Vec::new();
     let mut outcome = Ok(());
     let mut group = Group::new();
     for (n, job) in file.jobs.iter().enumerate() {
         if job.stonewall {
+            wall += 1;
             outcome = both(outcome, std::mem::take(&mut group).join(m).await);
         }
         let section = Section {
             total: Shared::new(Total::default()),
-            over: over.clone(),
+            ended: ended.clone(),
+            at: (job.group, wall),
+            flows: flows.clone(),
+            steady: Shared::new(Steadiness::new(job.steady)),
+            after: job.wait_for.as_ref().and_then(|name| {
+                let before = file.jobs[..n].iter().rposition(|j| j.name == *name);
+                before.map(|at| sections[at].done)
+            }),
+            left: Shared::new(job.numjobs),
+            done: m.channel(1),
         };
         sections.push(section.clone());
         let cgroup = match job.cgroup_weight {
@@ -106,7 +175,7 @@ pub(crate) async fn run<M: Machine>(m: &mut M, file: &JobFile, dir: &str) -> Out
                 ..How::named(format!("{}{n}.{clone}", job.name))
             };
             let started = group
-                .spawn(m, how, move |m| task(m, job, files, section))
+                .spawn(m, how, move |m| task(m, job, clone, files, section))
                 .await;
             outcome = both(outcome, started);
         }
@@ -165,9 +234,19 @@ fn tell<M: Machine>(m: &mut M, figure: &Figure, value: f64) {
     );
 }
 
-/// Returns the paths of the files of a clone. They are the given names, or they consist of the
-/// numbers of job, clone and file.
+/// Returns the paths of the files of a clone. They are the given names, or they follow the given
+/// format, or they consist of the numbers of job, clone and file.
 fn paths(dir: &str, n: usize, job: &Job, clone: u32) -> Vec<String> {
+    if let (Some(format), true) = (&job.format, job.filenames.is_empty()) {
+        let name = |f: u32| {
+            let name = format.replace("$jobnum", &clone.to_string());
+            let name = name.replace("$filenum", &f.to_string());
+            name.replace("$clientuid", "")
+        };
+        return (0..job.nrfiles)
+            .map(|f| format!("{dir}/{}", name(f)))
+            .collect();
+    }
     if job.filenames.is_empty() {
         return (0..job.nrfiles)
             .map(|f| format!("{dir}/job{n}.{clone}.{f}"))
@@ -181,13 +260,16 @@ fn paths(dir: &str, n: usize, job: &Job, clone: u32) -> Vec<String> {
 /// its blocks are allocated. `told` becomes true when the warning is given that the file system
 /// cannot preallocate, so that it is given only once.
 async fn prepare<M: Machine>(m: &mut M, job: &Job, path: &str, told: &mut bool) -> Outcome {
-    let need = job.offset + job.each();
+    if job.whole_file {
+        return Ok(());
+    }
+    let need = if job.fill_device { 0 } else { job.length() };
     let there = m.stat(path).await.map_or(0, |s| s.len);
-    if there >= need {
+    if need > 0 && there >= need {
         return Ok(());
     }
     let fd = open(m, path, OpenFlags::CREATE).await?;
-    if job.fallocate {
+    if job.fallocate && need > 0 {
         match m.fallocate(fd, 0, need).await {
             // ext3 cannot preallocate. fio warns and continues, and later the writes allocate the
             // blocks.
@@ -209,300 +291,4 @@ async fn prepare<M: Machine>(m: &mut M, job: &Job, path: &str, told: &mut bool) 
         m.fsync(fd).await.doing(|| format!("fsync {path}"))?;
     }
     close(m, fd, path).await
-}
-
-async fn task<M: Machine>(mut m: M, job: Job, files: Vec<String>, section: Section) -> Outcome {
-    let m = &mut m;
-    m.sleep(job.startdelay).await.doing(|| "startdelay")?;
-    let changes = job.pattern.writes || job.pattern.trims;
-    let mut how = OpenFlags::empty();
-    how.set(OpenFlags::DIRECT, job.direct);
-    how.set(OpenFlags::SYNC, job.sync);
-    how.set(OpenFlags::DSYNC, job.dsync);
-    how.set(OpenFlags::CREATE, changes && !job.raw);
-    how.set(OpenFlags::RDONLY, !changes);
-    let mut fds = Vec::new();
-    for path in &files {
-        let fd = match job.raw {
-            true => m.open_device(how).await.doing(|| "open the device")?,
-            false => open(m, path, how).await?,
-        };
-        if job.invalidate {
-            let done = m.fadvise(fd, 0, 0, Advice::DontNeed).await;
-            done.doing(|| format!("drop {path}"))?;
-        }
-        let hint = match job.fadvise_hint {
-            Hint::None => None,
-            Hint::Pattern if job.pattern.random => Some(Advice::Random),
-            Hint::Pattern | Hint::Sequential => Some(Advice::Sequential),
-            Hint::Random => Some(Advice::Random),
-        };
-        if let Some(hint) = hint {
-            let done = m.fadvise(fd, 0, 0, hint).await;
-            done.doing(|| format!("advise {path}"))?;
-        }
-        fds.push(fd);
-    }
-    let mut each = job.each();
-    if job.raw {
-        let len = m.fstat(fds[0]).await.doing(|| "size of the device")?.len;
-        let room = len.saturating_sub(job.offset);
-        if each > room || room < u64::from(job.smallest()) {
-            return Err(Fail {
-                what: format!(
-                    "job {}: {each} bytes at {} of a device of {len}",
-                    job.name, job.offset
-                ),
-                errno: Errno::ENOSPC,
-            });
-        }
-        each = if each == 0 { room } else { each };
-    }
-    let mut w = Worker {
-        places: Places::new(&job, &fds, each),
-        synced: true,
-        start: m.now(),
-        job,
-        section,
-    };
-    let done = match w.job.engine {
-        Engine::Async if w.job.depth > 1 => deep(m, &mut w).await,
-        _ => plain(m, &mut w).await,
-    };
-    done?;
-    for (fd, path) in fds.iter().zip(&files) {
-        if w.job.fsync_on_close || (w.job.end_fsync && changes) {
-            fsync(m, *fd, path).await?;
-        }
-        close(m, *fd, path).await?;
-    }
-    if w.job.exitall {
-        w.section.over.with(|o| *o = true);
-    }
-    let now = m.now();
-    let total = &w.section.total;
-    total.with(|t| t.last = t.first.map(|_| now).max(t.last));
-    Ok(())
-}
-
-struct Worker {
-    job: Job,
-    places: Places,
-    section: Section,
-    start: Instant,
-    /// True if the last call was a sync, or if there was no call yet.
-    synced: bool,
-}
-
-impl Worker {
-    fn more<M: Machine>(&self, m: &M) -> bool {
-        let until = |r: Nanos| m.now() < self.start + r + self.job.ramp_time;
-        self.job.runtime.is_none_or(until)
-            && !self.section.over.with(|o| *o)
-            && self.places.more(&self.job)
-    }
-
-    /// Counts a completed call, unless it began during the ramp time.
-    fn count<M: Machine>(&self, m: &mut M, op: Running, dir: Dir, len: u32) {
-        if op.since < self.start + self.job.ramp_time {
-            return;
-        }
-        let (bytes, begin, end) = (u64::from(len), op.since, m.now());
-        self.section.total.with(|t| t.count(dir, bytes, begin, end));
-        m.op_end(op, u64::from(len));
-    }
-
-    /// Returns `Some` if a sync must precede the next call. The value is true for fdatasync and
-    /// false for fsync.
-    fn sync_due(&self) -> Option<bool> {
-        let n = self.places.of[Dir::Write as usize].0;
-        let due = |every: u64| every > 0 && n > 0 && n.is_multiple_of(every);
-        if self.synced {
-            None
-        } else if due(self.job.fsync) {
-            Some(false)
-        } else {
-            due(self.job.fdatasync).then_some(true)
-        }
-    }
-
-    async fn sync<M: Machine>(&mut self, m: &mut M, data_only: bool) -> Outcome {
-        self.synced = true;
-        let fd = self.places.file(m, &self.job);
-        let begin = m.now();
-        match data_only {
-            true => fdatasync(m, fd, &self.job.name).await?,
-            false => fsync(m, fd, &self.job.name).await?,
-        }
-        if begin >= self.start + self.job.ramp_time {
-            let took = m.now().since(begin).0;
-            self.section.total.with(|t| {
-                let of = if data_only {
-                    &mut t.fdatasync
-                } else {
-                    &mut t.fsync
-                };
-                of.get_or_insert_default().record(took);
-            });
-        }
-        Ok(())
-    }
-
-    fn next<M: Machine>(&mut self, m: &mut M) -> Call {
-        self.synced = false;
-        self.places.next(m, &self.job)
-    }
-
-    /// Waits until the rate limits permit the next call.
-    async fn pace<M: Machine>(&self, m: &mut M) -> Outcome {
-        let after = |n: u64, per_second: u64| {
-            let ns = u128::from(n) * u128::from(NSEC_PER_SEC) / u128::from(per_second.max(1));
-            self.start + Nanos(u64::try_from(ns).unwrap_or(u64::MAX))
-        };
-        let mut at = self.start;
-        for (i, (ios, bytes)) in self.places.of.into_iter().enumerate() {
-            if let Some(r) = self.job.rate_iops[i] {
-                at = at.max(after(ios, r));
-            }
-            if let Some(r) = self.job.rate[i] {
-                at = at.max(after(bytes, r));
-            }
-        }
-        let now = m.now();
-        if at > now {
-            m.sleep(at.since(now)).await.doing(|| "rate")?;
-        }
-        Ok(())
-    }
-
-    /// Pauses after every `thinktime_blocks` calls, even after the last call.
-    async fn think<M: Machine>(&self, m: &mut M) -> Outcome {
-        if self.job.thinktime > Nanos::ZERO
-            && self.places.ios.is_multiple_of(self.job.thinktime_blocks)
-        {
-            m.sleep(self.job.thinktime).await.doing(|| "thinktime")?;
-        }
-        Ok(())
-    }
-}
-
-/// Makes one call and waits until it completes.
-async fn make_call<M: Machine>(m: &mut M, w: &Worker, call: Call) -> Outcome {
-    let op = m.op_begin(word(call.dir));
-    let done = match call.dir {
-        Dir::Read => m.read(call.fd, call.off, call.len).await,
-        Dir::Write => m.write(call.fd, call.off, call.len).await,
-        Dir::Trim => {
-            let done = m.discard(call.fd, call.off, u64::from(call.len)).await;
-            done.map(|()| call.len)
-        }
-    };
-    let n = done.doing(|| format!("{} {} bytes at {}", op.kind, call.len, call.off))?;
-    w.count(m, op, call.dir, n);
-    Ok(())
-}
-
-async fn plain<M: Machine>(m: &mut M, w: &mut Worker) -> Outcome {
-    while w.more(m) {
-        if let Some(data_only) = w.sync_due() {
-            w.sync(m, data_only).await?;
-            continue;
-        }
-        w.pace(m).await?;
-        let call = w.next(m);
-        make_call(m, w, call).await?;
-        w.think(m).await?;
-    }
-    Ok(())
-}
-
-/// An asynchronous call in flight.
-#[derive(Clone, Copy)]
-struct Slot {
-    op: Running,
-    dir: Dir,
-}
-
-async fn deep<M: Machine>(m: &mut M, w: &mut Worker) -> Outcome {
-    let depth = w.job.depth as usize;
-    let aio = m.aio(w.job.depth).await.doing(|| "make a queue")?;
-    let none = Slot {
-        op: m.op_begin("read"),
-        dir: Dir::Read,
-    };
-    let mut running: Vec<Slot> = vec![none; depth];
-    let mut free: Vec<u64> = (0..w.job.depth.into()).rev().collect();
-    let mut batch: Vec<AioRequest> = Vec::new();
-    let mut done: Vec<AioDone> = Vec::new();
-    let low = w.job.low.map_or(depth, |l| l as usize).min(depth - 1);
-    loop {
-        while !free.is_empty() && w.more(m) {
-            if let Some(data_only) = w.sync_due() {
-                submit(m, aio, &mut batch).await?;
-                w.sync(m, data_only).await?;
-                continue;
-            }
-            w.pace(m).await?;
-            let call = w.next(m);
-            if call.dir == Dir::Trim {
-                // The engines of fio make this call synchronously, too.
-                make_call(m, w, call).await?;
-                continue;
-            }
-            let Some(tag) = free.pop() else { break };
-            running[tag as usize] = Slot {
-                op: m.op_begin(word(call.dir)),
-                dir: call.dir,
-            };
-            batch.push(request(call.fd, call, tag));
-            if batch.len() >= w.job.batch as usize || w.job.thinktime > Nanos::ZERO {
-                submit(m, aio, &mut batch).await?;
-                w.think(m).await?;
-            }
-        }
-        submit(m, aio, &mut batch).await?;
-        if free.len() == depth {
-            return m.aio_close(aio).await.doing(|| "end the queue");
-        }
-        // At the end, wait for all calls. Before the end, wait for the configured number of calls.
-        let least = w.job.batch_complete as usize;
-        loop {
-            let least = least.min(depth - free.len()).max(1);
-            done.clear();
-            m.aio_reap(aio, least, &mut done).await.doing(|| "reap")?;
-            for d in &done {
-                let slot = running[d.tag as usize];
-                let n = d.result.map_err(|errno| Fail {
-                    what: format!("{} of job {}", slot.op.kind, w.job.name),
-                    errno,
-                })?;
-                w.count(m, slot.op, slot.dir, n);
-                free.push(d.tag);
-            }
-            if depth - free.len() <= low {
-                break;
-            }
-        }
-    }
-}
-
-fn request(fd: Fd, call: Call, tag: u64) -> AioRequest {
-    AioRequest {
-        fd,
-        op: match call.dir {
-            Dir::Write => AioOp::Write,
-            Dir::Read | Dir::Trim => AioOp::Read,
-        },
-        off: call.off,
-        len: call.len,
-        tag,
-    }
-}
-
-async fn submit<M: Machine>(m: &mut M, aio: Aio, batch: &mut Vec<AioRequest>) -> Outcome {
-    if !batch.is_empty() {
-        m.aio_submit(aio, batch).await.doing(|| "submit")?;
-        batch.clear();
-    }
-    Ok(())
 }
