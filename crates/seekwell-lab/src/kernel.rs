@@ -245,3 +245,74 @@ impl KernelDesign {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seekwell::words;
+    use std::path::Path;
+
+    fn spec(machine: &str) -> RunSpec {
+        let workload = words::workload("fs-mark:files=5", &[]).expect("a workload");
+        let device = words::device("hdd:hitachi-7k200").expect("a device");
+        let mut spec = RunSpec::new(device, Default::default(), workload);
+        spec.machine = Some(words::machine(machine).expect("a machine").spec);
+        spec
+    }
+
+    #[test]
+    fn guest_refuses_what_only_the_model_has() {
+        for (machine, field) in [
+            ("kernel=6.1", "machine.kernel"),
+            ("cores=2", "machine.cores"),
+            ("cache=64M", "machine.cache"),
+            ("without=cpu", "machine.without"),
+            ("cgroup=bulk:tasks=writer:wbps=2M", "machine.cgroup"),
+        ] {
+            let mut spec = spec(machine);
+            let e = to_kernel(&mut spec).expect_err(machine);
+            assert_eq!(e.0[0].field, field, "{machine}");
+        }
+        let mut ext3 = spec("fs=ext3");
+        let e = to_kernel(&mut ext3).expect_err("no ext3").to_string();
+        assert!(e.contains("did you mean"), "{e}");
+    }
+
+    #[test]
+    fn guest_accepts_settings_that_a_kernel_has() {
+        let mut spec = spec("memory=256M,fs=ext4,commit=1,dirty_ratio=5,cores=1");
+        to_kernel(&mut spec).expect("all exist in a guest");
+        assert_eq!(spec.substrate, Substrate::Kernel);
+    }
+
+    #[test]
+    fn simulated_experiment_moves_without_the_defaults_of_the_model() {
+        let text = "devices = [\"hdd:hitachi-7k200\"]\nschedulers = [\"none\", \"bfq\"]\n\
+                    workloads = [\"fs-mark:files=5\"]\n[experiment]\nname = \"t\"\n";
+        let e = Experiment::from_toml(text, Path::new(".")).expect("an experiment");
+        let e = moved(e).expect("it can run in guests");
+        assert_eq!(e.cells[0].cell.substrate, "kernel");
+        for spec in &e.cells[0].specs {
+            assert_eq!(spec.substrate, Substrate::Kernel);
+            assert_eq!(spec.machine, Some(MachineSpec::default()));
+            assert_eq!(spec.queue, QueueSpec::default());
+        }
+    }
+
+    #[test]
+    fn experiment_of_a_command_line_has_programs_and_scripts() {
+        let work = |text: &str| crate::host::words::work(text, &Default::default()).expect(text);
+        let design = KernelDesign {
+            name: "t".to_owned(),
+            devices: vec![words::device("hdd:hitachi-7k200").expect("a device")],
+            schedulers: words::schedulers("none,bfq:low_latency=0").expect("schedulers"),
+            usual_reference: false,
+            work: vec![work("fs-mark:files=5"), work("cmd:true")],
+            ..KernelDesign::default()
+        };
+        let e = design.experiment().expect("an experiment");
+        assert_eq!((e.cells.len(), e.treatments.len()), (2, 2));
+        assert_eq!(e.cells[1].cell.workload, "true");
+        assert_eq!(e.treatments[1].tunables["low_latency"], "0");
+    }
+}

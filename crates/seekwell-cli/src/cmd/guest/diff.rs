@@ -8,9 +8,11 @@ use crate::fail::Failure;
 use crate::out::{Out, columns};
 use seekwell_core::Op;
 use seekwell_guest::{Kernel, LogEntry, cache_dir};
+use seekwell_lab::stats::{Better, paired};
 use seekwell_report::style::{BAD, GOOD, HEAD, NAME};
 use seekwell_report::table::{Align, Table, paint, painted};
 use seekwell_report::units::three;
+use serde::Serialize;
 use serde_json::json;
 
 /// Requests that are shown before and after the first difference.
@@ -137,7 +139,7 @@ pub fn run(a: &GuestDiff, _quiet: bool) -> Result<(), Failure> {
             .collect();
         out.json(&json!({
             "schema": 1, "command": "guest diff", "a": ka.name, "b": kb.name,
-            "different": different, "runs": rows,
+            "different": different, "runs": rows, "effects": effects(&a.setup.schedulers, &pairs),
         }))?;
     } else {
         out.text(&shown(a, &pairs))?;
@@ -146,6 +148,92 @@ pub fn run(a: &GuestDiff, _quiet: bool) -> Result<(), Failure> {
     match different {
         0 => Ok(()),
         _ => Err(Failure::Difference),
+    }
+}
+
+/// A figure of a scheduler under both kernels: means over the seeds, and the ratio within seeds.
+#[derive(Serialize)]
+struct Effect {
+    scheduler: String,
+    figure: &'static str,
+    a: f64,
+    b: f64,
+    ratio: Option<f64>,
+    interval: Option<(f64, f64)>,
+}
+
+impl Effect {
+    fn interval_text(&self) -> String {
+        match self.interval {
+            Some((low, high)) => format!("{low:.3} to {high:.3}"),
+            None => "unknown".to_owned(),
+        }
+    }
+}
+
+/// Returns the figures of each scheduler under both kernels.
+fn effects(schedulers: &[String], pairs: &[Pair<'_>]) -> Vec<Effect> {
+    type Figure = (&'static str, fn(&Done) -> Option<f64>);
+    let figures: [Figure; 4] = [
+        ("time, s", |d| Some(seconds(&d.outcome))),
+        ("requests", |d| {
+            let r = Requests::of_run(&d.outcome);
+            let all = [&r.reads, &r.writes, &r.flushes];
+            Some(all.iter().map(|k| k.latencies_ns.len()).sum::<usize>() as f64)
+        }),
+        ("read mean, ms", |d| Requests::of_run(&d.outcome).reads.mean_ms()),
+        ("read p99, ms", |d| Requests::of_run(&d.outcome).reads.quantile_ms(0.99)),
+    ];
+    let mut all = Vec::new();
+    for scheduler in schedulers {
+        let own = || pairs.iter().filter(|p| p.0.cell.scheduler == *scheduler);
+        for (figure, value) in figures {
+            let a: Vec<Option<f64>> = own().map(|p| value(p.0)).collect();
+            let b: Vec<Option<f64>> = own().map(|p| value(p.1)).collect();
+            let mean = |v: &[Option<f64>]| {
+                let known: Vec<f64> = v.iter().flatten().copied().collect();
+                known.iter().sum::<f64>() / known.len() as f64
+            };
+            if a.iter().chain(&b).all(Option::is_none) {
+                continue;
+            }
+            let p = paired(&b, &a, Better::Lower, false, None);
+            all.push(Effect {
+                scheduler: scheduler.clone(),
+                figure,
+                a: mean(&a),
+                b: mean(&b),
+                ratio: p.ratio,
+                interval: p.ratio95,
+            });
+        }
+    }
+    all
+}
+
+/// Says what the two kernels chose at their first difference.
+fn choice(a: &[LogEntry], b: &[LogEntry], index: usize) -> String {
+    let (Some(x), Some(y)) = (a.get(index), b.get(index)) else {
+        return "One kernel issues no further request.\n".to_owned();
+    };
+    let later = |e: &LogEntry, others: &[LogEntry]| {
+        let rest = others.get(index + 1..).unwrap_or_default();
+        rest.iter().position(|o| decision(o) == decision(e)).map(|n| n + 1)
+    };
+    match (later(x, b), later(y, a)) {
+        (Some(n), Some(m)) => format!(
+            "Another order: kernel B issues kernel A's request {n} requests later, and kernel A issues \
+             kernel B's {m} later.\n"
+        ),
+        (Some(n), None) => format!(
+            "Kernel B issues a request that kernel A does not issue, and kernel A's {n} requests later.\n"
+        ),
+        (None, Some(m)) => format!(
+            "Kernel A issues a request that kernel B does not issue, and kernel B's {m} requests later.\n"
+        ),
+        (None, None) => "Each kernel issues a request that the other does not issue: another size or \
+                         position.\n"
+            .to_owned(),
     }
 }
 
@@ -158,38 +246,40 @@ fn shown(a: &GuestDiff, pairs: &[Pair<'_>]) -> String {
         a.setup.device.join(" + "),
         a.setup.seeds.max(1)
     );
+    let rows = effects(&a.setup.schedulers, pairs);
     let mut t = Table::new(&[
         ("SCHEDULER", Align::Left),
-        ("SEEDS THAT DIFFER", Align::Right),
-        ("TIME A s", Align::Right),
-        ("TIME B s", Align::Right),
-        ("READ p99 A ms", Align::Right),
-        ("READ p99 B ms", Align::Right),
+        ("FIGURE", Align::Left),
+        ("KERNEL A", Align::Right),
+        ("KERNEL B", Align::Right),
+        ("B / A", Align::Right),
+        ("95 % INTERVAL", Align::Left),
     ]);
-    for scheduler in &a.setup.schedulers {
-        let own: Vec<_> = pairs
-            .iter()
-            .filter(|p| p.0.cell.scheduler == *scheduler)
-            .collect();
-        let differ = own.iter().filter(|p| p.2.is_some()).count();
-        let n = own.len().max(1) as f64;
-        let time = |f: &dyn Fn(&&Pair<'_>) -> f64| own.iter().map(f).sum::<f64>() / n;
-        let p99 = |d: &Done| {
-            Requests::of_run(&d.outcome)
-                .reads
-                .quantile_ms(0.99)
-                .unwrap_or(0.0)
-        };
-        let style = if differ == 0 { GOOD } else { BAD };
+    for r in &rows {
         t.row(vec![
-            painted(scheduler.clone(), NAME),
-            painted(format!("{differ} of {}", own.len()), style),
-            three(time(&|p| seconds(&p.0.outcome))).into(),
-            three(time(&|p| seconds(&p.1.outcome))).into(),
-            three(time(&|p| p99(p.0))).into(),
-            three(time(&|p| p99(p.1))).into(),
+            painted(r.scheduler.clone(), NAME),
+            r.figure.into(),
+            three(r.a).into(),
+            three(r.b).into(),
+            r.ratio.map_or("-".to_owned(), |x| format!("{x:.3}")).into(),
+            r.interval_text().into(),
         ]);
     }
+    let mut seeds = Table::new(&[
+        ("SCHEDULER", Align::Left),
+        ("SEEDS THAT DIFFER", Align::Right),
+    ]);
+    for scheduler in &a.setup.schedulers {
+        let own = || pairs.iter().filter(|p| p.0.cell.scheduler == *scheduler);
+        let differ = own().filter(|p| p.2.is_some()).count();
+        let style = if differ == 0 { GOOD } else { BAD };
+        seeds.row(vec![
+            painted(scheduler.clone(), NAME),
+            painted(format!("{differ} of {}", own().count()), style),
+        ]);
+    }
+    out += &seeds.render_within(0, columns());
+    out += "\n";
     out += &t.render_within(0, columns());
     let Some((x, y, Some(f))) = pairs.iter().find(|p| p.2.is_some()) else {
         let shift = pairs.iter().map(|(x, y, _)| largest_shift_ns(x, y)).max();
@@ -213,6 +303,7 @@ fn shown(a: &GuestDiff, pairs: &[Pair<'_>]) -> String {
         f.disk + 1
     );
     let (la, lb) = (requests(x, f.disk), requests(y, f.disk));
+    out += &choice(la, lb, f.index);
     let mut t = Table::new(&[
         ("REQUEST", Align::Right),
         ("KERNEL A", Align::Left),

@@ -340,3 +340,62 @@ fn faults(all: seekwell_lab::experiment::Faults) -> Failure {
 pub fn is_asked(b: &crate::cli::Bench) -> bool {
     b.substrate == Substrate::Kernel
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seekwell_core::Sector;
+
+    fn entry(arrive_ns: u64, complete_ns: u64, op: Op, sectors: u32) -> LogEntry {
+        LogEntry {
+            arrive_ns,
+            complete_ns: Some(complete_ns),
+            op,
+            sector: Sector(0),
+            sectors: Sectors(sectors),
+            error: false,
+        }
+    }
+
+    #[test]
+    fn only_requests_that_complete_in_the_measured_time_are_counted() {
+        let log = vec![
+            entry(0, 90, Op::Write, 8),
+            entry(80, 150, Op::Read, 8),
+            entry(120, 180, Op::Write, 16),
+            entry(180, 190, Op::Flush, 0),
+            entry(195, 250, Op::Write, 8),
+        ];
+        let mut record = Record::default();
+        requests(&mut record, &[log], 100, 200);
+        assert_eq!((record.requests, record.read.ios, record.write.ios), (3, 1, 1));
+        assert_eq!((record.read.bytes, record.write.bytes), (4096, 8192));
+        // Busy from 100 to 190 and from 195 to 200.
+        assert_eq!(record.device_busy_ns, 95);
+        assert_eq!(record.depth_mean, f64::from(50 + 60 + 10 + 5) / 100.0);
+    }
+
+    #[test]
+    fn machine_and_queue_become_writes_and_mount_options() {
+        let machine = MachineSpec {
+            barriers: Some(false),
+            data: Some("writeback".to_owned()),
+            commit_s: Some(1),
+            dirty_ratio: Some(5),
+            read_ahead_kb: Some(64),
+            ..MachineSpec::default()
+        };
+        assert_eq!(mount_options(&machine, "ext4"), "barrier=0,data=writeback,commit=1");
+        assert_eq!(mount_options(&MachineSpec::default(), "xfs"), "");
+        let queue = QueueSpec {
+            nr_requests: Some(16),
+            max_sectors_kb: Some(4096),
+            ..QueueSpec::default()
+        };
+        let all = settings(&queue, &machine);
+        let has = |path: &str, value: &str| all.contains(&(path.to_owned(), value.to_owned()));
+        assert!(has("nr_requests", "16") && has("max_sectors_kb", "1280"));
+        assert!(has("read_ahead_kb", "64") && has("/proc/sys/vm/dirty_ratio", "5"));
+        assert_eq!(all.len(), 4);
+    }
+}
