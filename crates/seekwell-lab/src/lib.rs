@@ -23,6 +23,7 @@ pub mod diff;
 pub mod experiment;
 pub mod host;
 pub mod import;
+pub mod predict;
 pub mod results;
 pub mod scenes;
 pub mod stats;
