@@ -264,7 +264,7 @@ fn label(s: &SchedulerSpec) -> String {
 
 /// Returns the metrics that decide, with the properties that are known before a run. A missing
 /// program is an error.
-pub(super) fn deciding(w: &HostWork) -> Result<(Deciding, MetricInfo), SpecErrors> {
+pub(crate) fn deciding(w: &HostWork) -> Result<(Deciding, MetricInfo), SpecErrors> {
     let (what_runs, _) = placement_of(&w.spec)?;
     for b in &w.beside {
         if let (What::Program(recipe, _), _) = placement_of(&b.workload)? {
