@@ -18,6 +18,9 @@ pub struct Prediction {
     pub pair: (usize, usize),
     /// Title of the row: the workload, with the metric if there are several.
     pub workload: String,
+    /// Label of the workload alone.
+    #[serde(skip)]
+    pub label: String,
     /// Deciding metric.
     pub metric: String,
     /// Unit of the metric.
@@ -97,6 +100,7 @@ impl Forecast {
                     cell: *of,
                     pair: (one, other),
                     workload: c.title(),
+                    label: c.workload.clone(),
                     metric: c.metric.name.clone(),
                     unit: c.metric.unit.clone(),
                     one: model.treatments[one].clone(),
@@ -140,7 +144,7 @@ impl Forecast {
             let row = rows.find(|c| c.metric.name == p.metric && c.metric.unit == p.unit)?;
             let (one, other) = p.pair;
             let live = Ratio::of(row, one, other)?;
-            let shown = shown(row, one, other);
+            let shown = shown(&live, real.method.margin);
             Some(Scored {
                 measured: (mean(row, one), mean(row, other)),
                 outcome: judge(p.claim, p.ratio.times, shown, &live),

@@ -21,4 +21,4 @@ pub use odds::{Odds, PRIOR, PRIOR_LINES, odds};
 pub use outcome::{Claim, Outcome, Ratio, SIZE_LIMIT, claim, judge, shown};
 pub use plan::{BLOCKS, Plan, can_simulate, experiment_of, offered, simulation};
 pub use scores::{Bin, Score, Scores, scores};
-pub use translation::{Setting, Translation};
+pub use translation::{Setting, State, Translation};

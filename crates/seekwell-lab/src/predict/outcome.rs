@@ -24,8 +24,7 @@ pub enum Claim {
 pub struct Ratio {
     /// How many times better the first scheduler is than the second.
     pub times: f64,
-    /// Confidence interval of `times` after the correction for the number of comparisons. `None`
-    /// for a single run.
+    /// 95 % confidence interval of `times`, for this pair alone. `None` for a single run.
     pub interval: Option<(f64, f64)>,
 }
 
@@ -56,7 +55,12 @@ impl Outcome {
 impl Ratio {
     /// Returns the ratio of two treatments of a cell.
     pub fn of(c: &CellAnalysis, one: usize, other: usize) -> Option<Ratio> {
-        let (times, interval) = c.times(one, other)?;
+        let (times, _) = c.times(one, other)?;
+        let (pair, turned) = c.pair(one, other)?;
+        let interval = pair.better95(c.better()).map(|(low, high)| match turned {
+            false => (low, high),
+            true => (1.0 / high, 1.0 / low),
+        });
         (times.is_finite() && times > 0.0).then_some(Ratio { times, interval })
     }
     /// Returns whether a predicted ratio is more than [`SIZE_LIMIT`] times beyond the interval.
@@ -79,15 +83,20 @@ pub fn claim(c: &CellAnalysis, one: usize, other: usize, margin: f64) -> Option<
     })
 }
 
-/// Returns what a measurement shows about two treatments, or `None` if it does not decide.
-pub fn shown(c: &CellAnalysis, one: usize, other: usize) -> Option<Claim> {
-    if c.beats(one, other) {
+/// Returns what a measured interval shows, or `None` if it does not decide. An interval within the
+/// margin shows that the two are level, even if it excludes 1. Each prediction is scored alone, so
+/// the interval is not corrected for the number of comparisons.
+pub fn shown(live: &Ratio, margin: f64) -> Option<Claim> {
+    let (low, high) = live.interval?;
+    let most = 1.0 + margin;
+    if low >= 1.0 / most && high <= most {
+        Some(Claim::Level)
+    } else if low > 1.0 {
         Some(Claim::Ahead)
-    } else if c.beats(other, one) {
+    } else if high < 1.0 {
         Some(Claim::Behind)
     } else {
-        let pair = c.pair(one, other)?;
-        pair.0.level().then_some(Claim::Level)
+        None
     }
 }
 
@@ -132,6 +141,24 @@ mod tests {
                 found, is,
                 "{claim:?} {predicted} against {live} {interval:?}"
             );
+        }
+    }
+
+    #[test]
+    fn an_interval_shows_a_sign_or_that_both_are_level() {
+        for (interval, is) in [
+            (Some((1.01, 1.30)), Some(Ahead)),
+            (Some((0.70, 0.99)), Some(Behind)),
+            (Some((0.99, 1.019)), Some(Level)),
+            (Some((1.001, 1.019)), Some(Level)),
+            (Some((0.9, 1.1)), None),
+            (None, None),
+        ] {
+            let ratio = Ratio {
+                times: 1.0,
+                interval,
+            };
+            assert_eq!(shown(&ratio, 0.02), is, "{interval:?}");
         }
     }
 

@@ -7,9 +7,10 @@ use seekwell_core::DeviceFacts;
 use seekwell_core::spec::{
     MAX_CENTISECS, MAX_MEMORY_BYTES, MIN_DIRTY_BYTES, MIN_MEMORY_BYTES, MachineSpec,
 };
-use seekwell_device::{Source, describe};
+use seekwell_device::{Source, describe, with_files};
 use seekwell_host::MachineFacts;
 use seekwell_sched::{WBT_LAT_USEC, wbt};
+use seekwell_sim::Setup;
 use serde::Serialize;
 
 /// Largest default of `nr_requests` without a scheduler (`BLKDEV_DEFAULT_RQ`). A scheduler gets
@@ -32,12 +33,33 @@ pub struct Setting {
     pub real: String,
     /// Value in the simulation.
     pub simulated: String,
+    /// How the two values are related.
+    pub state: State,
 }
 
-impl Setting {
-    /// Returns whether both sides have the same value.
-    pub fn same(&self) -> bool {
-        self.real == self.simulated
+/// How the values of a setting are related.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// Both sides have the same value, or the nearest one that is modelled.
+    Carried,
+    /// The kernel sets the value when this scheduler is set; it was not read.
+    Derived,
+    /// The real value is unknown.
+    Assumed,
+    /// The simulation has another value.
+    Differs,
+}
+
+impl State {
+    /// Returns the word for tables; empty for a carried setting.
+    pub fn word(self) -> &'static str {
+        match self {
+            State::Carried => "",
+            State::Derived => "derived",
+            State::Assumed => "assumed",
+            State::Differs => "DIFFERS",
+        }
     }
 }
 
@@ -75,7 +97,12 @@ impl Translation {
             rows: Vec::new(),
             left: facts.layers.clone(),
         };
-        let model = seekwell_device::open(&t.device.spec, 1).ok();
+        let setup = Setup {
+            device: t.device.spec.clone(),
+            ..Setup::default()
+        };
+        // An array is not a single device and has no facts of its own.
+        let model = with_files(&t.device.files, || setup.open_device()).ok();
         t.queue(model.as_ref().map(|d| d.facts()));
         t.machine();
         t.left.extend(UNKNOWN.iter().map(|l| (*l).to_owned()));
@@ -86,10 +113,15 @@ impl Translation {
     fn row<T: ToString, U: ToString>(&mut self, name: &str, real: Option<T>, simulated: Option<U>) {
         let simulated = simulated.map_or_else(|| "default".to_owned(), |v| v.to_string());
         let real = text(real);
-        if real == "?" {
+        let state = match real.as_str() {
+            "?" => State::Assumed,
+            r if r == simulated => State::Carried,
+            _ => State::Differs,
+        };
+        if state == State::Assumed {
             self.left
                 .push(format!("{name}: unknown, {simulated} is assumed"));
-        } else if real != simulated {
+        } else if state == State::Differs {
             self.left
                 .push(format!("{name} {real}: {simulated} in the simulation"));
         }
@@ -97,6 +129,7 @@ impl Translation {
             name: name.to_owned(),
             real,
             simulated,
+            state,
         });
     }
 
@@ -181,16 +214,22 @@ impl Translation {
                 .push("dirty limits: unknown, the kernel's defaults are assumed".to_owned());
         }
         let fs = Some(f.fs.as_str()).filter(|fs| !fs.is_empty());
+        let same = fs.is_some() && m.fs.as_deref() == fs;
         self.rows.push(Setting {
             name: "file system".to_owned(),
             real: fs.unwrap_or("none").to_owned(),
             simulated: m.fs.as_deref().unwrap_or("ext4").to_owned(),
+            state: if same { State::Carried } else { State::Differs },
         });
         self.left.extend(left);
         let modelled = version_of("none", &f.kernel);
         self.rows.push(Setting {
             name: "kernel".to_owned(),
             real: f.kernel.clone(),
+            state: match modelled {
+                Some(_) => State::Carried,
+                None => State::Differs,
+            },
             simulated: modelled.unwrap_or_else(|| "default".to_owned()),
         });
     }
@@ -273,10 +312,16 @@ impl Translation {
             ] {
                 // Without a scheduler, the depth stands for the number of requests.
                 let Some(simulated) = simulated else { continue };
+                let state = match real {
+                    None => State::Derived,
+                    Some(n) if n == simulated => State::Carried,
+                    Some(_) => State::Differs,
+                };
                 all.push(Setting {
                     name: format!("{what}, {}", seekwell_core::prose::in_prose(name)),
-                    real: real.map_or_else(|| format!("{simulated} (derived)"), |n| n.to_string()),
+                    real: real.unwrap_or(simulated).to_string(),
                     simulated: simulated.to_string(),
+                    state,
                 });
             }
         }

@@ -185,7 +185,10 @@ fn both_sides_are_listed_with_the_settings_of_each_scheduler() {
     };
     assert_eq!(of("max_sectors_kb"), ("512", "512"));
     assert_eq!(of("wbt_lat_usec, mq-deadline"), ("2000", "2000"));
-    assert_eq!(of("wbt_lat_usec, bfq"), ("0 (derived)", "0"));
+    assert_eq!(of("wbt_lat_usec, bfq"), ("0", "0"));
+    let state = |name: &str| all.iter().find(|s| s.name == name).map(|s| s.state);
+    assert_eq!(state("wbt_lat_usec, bfq"), Some(State::Derived));
+    assert_eq!(state("max_sectors_kb"), Some(State::Carried));
     assert_eq!(of("hardware queues"), ("2", "2"));
     assert_eq!(of("kernel"), ("6.12.4-1", "6.12"));
 }
