@@ -211,11 +211,6 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// Returns why the fit cannot be trusted, or `None` if the fitted model agrees with the device.
-    /// See [`crate::misfit`].
-    pub fn misfit(&self) -> Option<String> {
-        crate::misfit::misfit(self.kind, &self.curves, self.demerit)
-    }
     /// Returns the valid estimate of a parameter.
     pub fn get(&self, key: &str) -> Option<&Estimate> {
         self.estimates.iter().rev().find(|e| e.key == key)

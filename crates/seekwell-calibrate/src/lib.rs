@@ -24,6 +24,7 @@ mod ssd;
 mod stats;
 
 pub use fit::{Curve, Demerit, Estimate, Fit, Kind, Known, Val, short};
+pub use misfit::refusal;
 pub use model::generic_hdd;
 pub use preset::{kind_of, preset};
 pub use probe::{Facts, Io, Probe, Stop, Timed, What};

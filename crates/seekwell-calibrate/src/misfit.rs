@@ -3,7 +3,7 @@
 //! On a busy machine, waits for a CPU look like latencies of the device. The fit then converges to
 //! parameters that no device has, without any other sign.
 
-use crate::fit::{Curve, Demerit, Kind};
+use crate::fit::{Curve, Demerit, Fit, Kind};
 use crate::stats::median;
 
 /// Largest ratio between a measured value and the model's value at any point of a flash drive's
@@ -21,6 +21,12 @@ fn ratio(a: f64, b: f64) -> f64 {
         true => (a / b).max(b / a),
         false => 1.0,
     }
+}
+
+/// Returns why the result of a calibration cannot be trusted, or `None` if the fitted model agrees
+/// with the device.
+pub fn refusal(fit: &Fit) -> Option<String> {
+    misfit(fit.kind, &fit.curves, fit.demerit)
 }
 
 /// Returns why the fit is refused, or `None`.

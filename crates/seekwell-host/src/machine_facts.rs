@@ -172,6 +172,11 @@ impl MachineFacts {
             Some(((*name).to_owned(), n))
         });
         let release_text = tree.release();
+        // Without a scheduler, `nr_requests` is the number of tags in use, which may have been
+        // lowered.
+        let lowered = d.nr_requests.filter(|_| active == "none");
+        let depth = d.depth.or(tags);
+        let depth = depth.map(|n| lowered.map_or(n, |l| l.min(n)));
         MachineFacts {
             device: d.name.clone(),
             description: d.description(),
@@ -183,7 +188,7 @@ impl MachineFacts {
             scheduler: active,
             rotational: d.rotational,
             write_back: d.write_cache.as_deref().map(|c| c == "write back"),
-            depth: d.depth.or(tags),
+            depth,
             tags: tags.or(d.depth),
             hw_queues: d.hw_queues,
             max_sectors_kb: small(d.max_sectors_kb),
@@ -342,6 +347,15 @@ mod tests {
         assert!(layers.contains("page cache for its file"), "{layers}");
         // A kernel without throttling has no file.
         assert_eq!(f.under["none"].wbt_lat_usec, Some(0));
+    }
+
+    #[test]
+    fn tags_that_were_lowered_under_no_scheduler_limit_the_depth() {
+        let t = server();
+        t.put("sys/block/loop1/mq/0/nr_tags", "128\n");
+        t.queue("loop1", "nr_requests", "31");
+        let f = MachineFacts::read(&t.tree(), Path::new("/mnt")).expect("there");
+        assert_eq!((f.depth, f.tags), (Some(31), Some(128)));
     }
 
     #[test]

@@ -4,7 +4,9 @@ use crate::cli::Calibrate;
 use crate::fail::Failure;
 use crate::out::{Out, note, width};
 use crate::progress::Budget;
-use seekwell_calibrate::{Fit, Options, Probe, SimProbe, Stop, calibrate, kind_of, preset};
+use seekwell_calibrate::{
+    Fit, Options, Probe, SimProbe, Stop, calibrate, kind_of, preset, refusal,
+};
 use seekwell_core::Device;
 use seekwell_device::open;
 use seekwell_host::probe::RealProbe;
@@ -150,7 +152,7 @@ pub fn preset_of(path: &Path, quiet: bool) -> Result<String, Failure> {
         });
     }
     let what = path.display().to_string();
-    if let Some(why) = fit.misfit() {
+    if let Some(why) = refusal(&fit) {
         return Err(refused(&what, &why, busy));
     }
     let name = path.file_stem().map(|s| s.to_string_lossy().into_owned());
@@ -165,7 +167,7 @@ pub fn preset_of(path: &Path, quiet: bool) -> Result<String, Failure> {
 
 fn finish(a: &Calibrate, quiet: bool, fit: &Fit, busy: bool) -> Result<(), Failure> {
     let name = name_of(a);
-    let misfit = fit.misfit();
+    let misfit = refusal(fit);
     let text = preset(fit, &name).filter(|_| misfit.is_none());
     let mut out = Out::open(None)?;
     if a.json {

@@ -127,14 +127,21 @@ pub fn real(
     std::fs::create_dir_all(&at).map_err(failed)?;
     let mounted = fs.mount(&at).map_err(failed)?;
     settle(&at)?;
-    let mut host = Host::default();
-    host.facts = MachineFacts::read(&Tree::default(), mounted.path()).map_err(failed)?;
+    let facts = MachineFacts::read(&Tree::default(), mounted.path()).map_err(failed)?;
     // The modelled disk has its own depth, to which the tags of the loop device were set. The loop
     // device has no other layer below it that both sides do not have.
-    (host.facts.depth, host.facts.tags) = (None, None);
-    host.facts.layers.clear();
-    let translation = Translation::new(&host.facts, &a.device).map_err(failed)?;
-    host.left = translation.left().to_vec();
+    let facts = MachineFacts {
+        depth: None,
+        tags: None,
+        layers: Vec::new(),
+        ..facts
+    };
+    let translation = Translation::new(&facts, &a.device).map_err(failed)?;
+    let mut host = Host {
+        left: translation.left().to_vec(),
+        facts,
+        pressure: 0.0,
+    };
     let mut trace = BlockTrace::open(device.number()).map_err(failed)?;
     let options = seekwell_host::Options::new(mounted.path(), a.seed);
     let (began, waited) = (std::time::Instant::now(), waited_us());

@@ -160,8 +160,8 @@ fn holes(bytes: u64, allocated: u64) -> f64 {
 /// Returns why a file or the file of a loop device cannot be measured, if it is sparse. A FUSE
 /// server does not report the allocation of its files.
 fn sparse(path: &Path, meta: &Metadata) -> Option<(String, &'static str)> {
-    const FUSE: i64 = 0x6573_5546;
-    let fuse = rustix::fs::statfs(path).is_ok_and(|s| i64::from(s.f_type) == FUSE);
+    const FUSE: i128 = 0x6573_5546;
+    let fuse = rustix::fs::statfs(path).is_ok_and(|s| i128::from(s.f_type) == FUSE);
     let share = holes(meta.len(), meta.blocks() * 512);
     (share > HOLES && !fuse).then(|| {
         (

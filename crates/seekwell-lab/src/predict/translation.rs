@@ -145,9 +145,7 @@ impl Translation {
         let depth = within(f.depth, 1, 65_536);
         q.depth = depth.filter(|d| model.is_none_or(|m| *d < m.depth));
         let q = self.queue.clone();
-        let largest = q
-            .max_sectors_kb
-            .map(|kb| most.map_or(kb, |m| kb.min(m as u32)));
+        let largest = q.max_sectors_kb.map(|kb| most.map_or(kb, |m| kb.min(m)));
         self.row("max_sectors_kb", f.max_sectors_kb, largest);
         self.row("max_segments", f.max_segments, q.max_segments);
         self.row("nomerges", f.nomerges, Some(q.nomerges));
