@@ -14,6 +14,7 @@
 
 mod fit;
 mod hdd;
+mod misfit;
 mod model;
 mod preset;
 mod probe;
@@ -23,6 +24,7 @@ mod ssd;
 mod stats;
 
 pub use fit::{Curve, Demerit, Estimate, Fit, Kind, Known, Val, short};
+pub use misfit::refusal;
 pub use model::generic_hdd;
 pub use preset::{kind_of, preset};
 pub use probe::{Facts, Io, Probe, Stop, Timed, What};
@@ -38,12 +40,28 @@ pub const SMALLEST: u64 = 32_768;
 /// Probes the device and fits as many parameters as possible. If the calibration is interrupted,
 /// fails or uses up its budget, the parameters found so far are returned, and [`Fit::cut`] contains
 /// the reason.
+///
+/// A device that cannot be recognised, or a fit that does not agree with the device, may be the
+/// result of a disturbance. The calibration then starts again as long as the budget allows.
 pub fn calibrate(probe: &mut dyn Probe, options: Options, tell: &mut dyn FnMut(Progress)) -> Fit {
     let mut s = Session::new(probe, options, tell);
-    let (mut kind, mut because) = (Kind::Unknown, String::from("stopped before it was known"));
-    let cut = look(&mut s, &mut kind, &mut because).err();
-    s.finish(kind, because, cut)
+    for attempt in 1.. {
+        let (mut kind, mut because) = (Kind::Unknown, String::from("stopped before it was known"));
+        let cut = look(&mut s, &mut kind, &mut because).err();
+        let misfit = s.misfit(kind);
+        let bad = kind == Kind::Unknown || misfit.is_some();
+        let each_s = s.used_s() / f64::from(attempt);
+        let last = attempt == ATTEMPTS || s.left_s() < 1.2 * each_s || s.capacity() < SMALLEST;
+        if cut.is_some() || !bad || last {
+            return s.finish(kind, because, cut);
+        }
+        s.again(&misfit.unwrap_or(because));
+    }
+    unreachable!("the last attempt returns")
 }
+
+/// Largest number of attempts in a calibration.
+const ATTEMPTS: u32 = 3;
 
 fn look(s: &mut Session<'_>, kind: &mut Kind, because: &mut String) -> Result<(), Stop> {
     if s.capacity() < SMALLEST {

@@ -182,6 +182,18 @@ impl<'a> Session<'a> {
     pub(crate) fn estimates(&self) -> &[Estimate] {
         &self.estimates
     }
+    /// Returns why the results so far cannot be trusted, if a model of this kind was fitted.
+    pub(crate) fn misfit(&self, kind: Kind) -> Option<String> {
+        crate::misfit::misfit(kind, &self.curves, self.demerit)
+    }
+    /// Discards the results so far, for another attempt with other addresses.
+    pub(crate) fn again(&mut self, why: &str) {
+        self.estimates.clear();
+        self.curves.clear();
+        self.notes.clear();
+        self.demerit = None;
+        self.note(format!("an attempt was repeated: {why}"));
+    }
     /// Ends the calibration and returns its result.
     pub(crate) fn finish(self, kind: Kind, because: String, cut: Option<Stop>) -> Fit {
         Fit {

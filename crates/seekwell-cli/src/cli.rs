@@ -12,6 +12,7 @@ mod guest;
 mod host;
 mod lists;
 mod live;
+mod predict;
 mod report;
 mod reproduce;
 mod results;
@@ -25,6 +26,7 @@ pub use guest::*;
 pub use host::*;
 pub use lists::*;
 pub use live::*;
+pub use predict::*;
 pub use report::*;
 pub use reproduce::*;
 pub use results::*;
@@ -270,6 +272,12 @@ pub enum Command {
     /// BPF, io_uring, FUSE, loop devices or other programs. The command checks each of these and
     /// prints the commands that provide the missing ones. It changes nothing and needs no root.
     Doctor(Doctor),
+    /// Predict which scheduler suits the disk below a path, in seconds
+    ///
+    /// The disk, its queue, kernel, memory and file system are simulated with their real settings.
+    /// Each prediction states the probability that it is right. --verify measures it (root).
+    /// --record shows how good past predictions were. See docs/predict.md.
+    Predict(Predict),
     /// Set a scheduler and tunables until reboot, or for one command
     ///
     /// The command sets the scheduler and reads the setting back. It prints which other settings

@@ -19,7 +19,7 @@ Exit codes:
   3    the result could not be written
   4    a run failed or ended early; all results so far are shown
   5    no difference, but the machine was too busy to judge everything
-       (check-worlds)
+       (check-worlds), or to fit a preset (calibrate)
   128+N  stopped by signal N (SIGINT: 130, SIGTERM: 143, SIGHUP: 129); all
          results so far are shown; serve ends with 0
   any    switch --for and record return the exit code of their command";

@@ -17,6 +17,7 @@ pub mod inforce;
 pub mod keep;
 pub mod left;
 pub mod machine;
+pub mod machine_facts;
 pub mod mapping;
 pub mod place;
 pub mod probe;
@@ -36,6 +37,7 @@ pub mod workload;
 
 pub use inforce::{InForce, in_force};
 pub use machine::HostMachine;
+pub use machine_facts::{MachineFacts, PerScheduler};
 pub use place::{Leftover, PlaceError, leftovers, remove_leftovers};
 pub use pulse::Pulse;
 pub use run::{HostError, Options, Ran, run_script};

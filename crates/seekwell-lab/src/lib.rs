@@ -11,6 +11,8 @@
 //! sets of results. [`detail`] collects the details of a cell for a report, and [`scenes`] selects
 //! windows of events for a replay.
 //!
+//! [`predict`] simulates a real disk with its own settings, and scores the predictions.
+//!
 //! [`usual`] lists the defaults. [`arena`] compares a scheduler with all its rivals. The evidence
 //! about Seekwell itself is in `seekwell-evidence`. This crate prints nothing.
 
@@ -24,6 +26,7 @@ pub mod experiment;
 pub mod host;
 pub mod import;
 pub mod kernel;
+pub mod predict;
 pub mod results;
 pub mod scenes;
 pub mod stats;

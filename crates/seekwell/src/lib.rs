@@ -63,7 +63,9 @@ pub use seekwell_workload::register as register_script;
 /// Parsers for the command-line syntax.
 pub mod words {
     pub use seekwell_sim::spec::cgroup::SETTINGS as CGROUP_SETTINGS;
-    pub use seekwell_sim::spec::kernel::{Kernel, kernel, kernel_notes, shipped, version_here};
+    pub use seekwell_sim::spec::kernel::{
+        Kernel, kernel, kernel_notes, shipped, version_for, version_here,
+    };
     pub use seekwell_sim::spec::machine::{
         Machine, Sourced, Typed as TypedMachine, WORDS as MACHINE_WORDS, Word, machines,
         named as named_machine, of_kernel, typed as machine,

@@ -4,7 +4,9 @@ use crate::cli::Calibrate;
 use crate::fail::Failure;
 use crate::out::{Out, note, width};
 use crate::progress::Budget;
-use seekwell_calibrate::{Fit, Options, Probe, SimProbe, Stop, calibrate, kind_of, preset};
+use seekwell_calibrate::{
+    Fit, Options, Probe, SimProbe, Stop, calibrate, kind_of, preset, refusal,
+};
 use seekwell_core::Device;
 use seekwell_device::open;
 use seekwell_host::probe::RealProbe;
@@ -104,24 +106,74 @@ pub fn run(a: &Calibrate, quiet: bool) -> Result<(), Failure> {
         Some(m) => Box::new(m),
         None => Box::new(real().map_err(|e| Failure::input(e.to_string()))?),
     };
-    let options = Options {
-        budget_s: a.budget,
-        seed: a.seed,
-    };
-    let bar = Budget::new(quiet, a.budget);
-    let mut fit = calibrate(&mut *probe, options, &mut |p| bar.at(p.stage, p.used_s));
-    drop(bar);
+    let (fit, busy) = fitted(&mut *probe, a.budget, a.seed, quiet);
     drop(signals);
-    fit.notes.extend(probe.disturbed());
-    finish(a, quiet, &fit)
+    finish(a, quiet, &fit, busy)
 }
 
-fn finish(a: &Calibrate, quiet: bool, fit: &Fit) -> Result<(), Failure> {
+/// Calibrates the device. The second value is true if something disturbed the measurement.
+fn fitted(probe: &mut dyn Probe, budget_s: f64, seed: u64, quiet: bool) -> (Fit, bool) {
+    let options = Options { budget_s, seed };
+    let bar = Budget::new(quiet, budget_s);
+    let mut fit = calibrate(probe, options, &mut |p| bar.at(p.stage, p.used_s));
+    drop(bar);
+    let disturbed = probe.disturbed();
+    let busy = disturbed.is_some();
+    fit.notes.extend(disturbed);
+    (fit, busy)
+}
+
+/// Returns the failure for a fit that does not agree with the device.
+fn refused(what: &str, why: &str, busy: bool) -> Failure {
+    let text = format!("{what}: no preset, because {why}; nothing was written");
+    match busy {
+        true => Failure::NotJudged(format!(
+            "{text}. The machine or the device was busy: run the command again when it is idle"
+        )),
+        false => Failure::Input(text),
+    }
+}
+
+/// Calibrates a device by reading it, and writes the preset to the current directory. Returns the
+/// path of the preset, in the form in which commands accept it.
+pub fn preset_of(path: &Path, quiet: bool) -> Result<String, Failure> {
+    const BUDGET_S: f64 = 180.0;
+    let stop = Arc::new(stop::Stop::new(None, true));
+    let signals =
+        Signals::catch().map_err(|e| Failure::input(format!("signals cannot be caught: {e}")))?;
+    let probe = RealProbe::open(path, false, stop);
+    let mut probe = probe.map_err(|e| Failure::input(e.to_string()))?;
+    let (fit, busy) = fitted(&mut probe, BUDGET_S, 1, quiet);
+    drop(signals);
+    if fit.cut == Some(Stop::Interrupted) {
+        return Err(Failure::Interrupted {
+            signal: stop::signal().unwrap_or(2),
+            what: "stopped in the calibration: nothing was written".to_owned(),
+        });
+    }
+    let what = path.display().to_string();
+    if let Some(why) = refusal(&fit) {
+        return Err(refused(&what, &why, busy));
+    }
+    let name = path.file_stem().map(|s| s.to_string_lossy().into_owned());
+    let name = name.unwrap_or_default();
+    let (Some(text), Some(kind)) = (preset(&fit, &name), kind_of(&fit)) else {
+        return Err(refused(&what, &fit.because, busy));
+    };
+    let to = fresh(kind, &name);
+    write(&to, &text)?;
+    Ok(format!("./{}", to.display()))
+}
+
+fn finish(a: &Calibrate, quiet: bool, fit: &Fit, busy: bool) -> Result<(), Failure> {
     let name = name_of(a);
-    let text = preset(fit, &name);
+    let misfit = refusal(fit);
+    let text = preset(fit, &name).filter(|_| misfit.is_none());
     let mut out = Out::open(None)?;
     if a.json {
-        out.json(&report::json(fit, text.as_deref()))?;
+        let mut doc = report::json(fit, text.as_deref());
+        doc["refused"] = misfit.clone().into();
+        out.json(&doc)?;
     } else {
         out.text(&report::text(fit, width()))?;
     }
@@ -154,6 +206,11 @@ fn finish(a: &Calibrate, quiet: bool, fit: &Fit) -> Result<(), Failure> {
             signal: stop::signal().unwrap_or(2),
             what: format!("interrupted; {kept}"),
         }),
+        _ if misfit.is_some() => Err(refused(
+            &a.path.display().to_string(),
+            &misfit.unwrap_or_default(),
+            busy,
+        )),
         Some(Stop::Device(why)) => Err(Failure::input(format!("{why}; {kept}"))),
         Some(Stop::Budget) if text.is_none() => Err(Failure::input(format!(
             "{}: no preset, because the time budget ended too early; increase --budget",

@@ -24,6 +24,7 @@ mod man;
 mod new;
 mod new_part;
 mod onhost;
+mod predict;
 mod python;
 mod recommend;
 mod record;
@@ -70,6 +71,7 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Host(a) => host::run(a, cli.quiet),
         Command::Switch(a) => switch::run(a, cli.quiet),
         Command::Apply(a) => apply::run(a, cli.quiet),
+        Command::Predict(a) => predict::run(a, cli.quiet),
         Command::Record(a) => record::run(a, cli.quiet),
         Command::Import(a) => import::run(a, cli.quiet),
         Command::Doctor(a) => doctor::run(a),

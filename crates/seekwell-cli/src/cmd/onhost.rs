@@ -1,7 +1,7 @@
 //! `seekwell compare --host DIR`, and experiment files with a table `[host]`: sets the kernel's
 //! schedulers, measures real programs under each, and restores the settings.
 
-use super::experiment::{Noted, Steps, conducted};
+use super::experiment::{Beside, Noted, Steps, conducted};
 use super::switch::{guard::Guard, show};
 use super::withsim;
 use crate::cells::cancelling;
@@ -326,9 +326,9 @@ fn run(a: &Compare, design: &HostDesign, named: Option<&Path>, quiet: bool) -> R
     for line in &e.about.notes {
         note(quiet, line);
     }
-    if let Some(device) = &a.with_sim {
-        withsim::check(&e, device)?;
-    }
+    let with_sim = a.with_sim.as_deref();
+    let prepared = with_sim.map(|device| withsim::prepare(&e, &on, device));
+    let prepared = RefCell::new(prepared.transpose()?);
     if a.dry_run {
         let mut out = Out::open(output)?;
         for line in super::experiment::planned(&e, Trial::default(), 1) {
@@ -396,7 +396,12 @@ fn run(a: &Compare, design: &HostDesign, named: Option<&Path>, quiet: bool) -> R
         about: &about,
         note,
     });
-    let done = measured(a, &e, &bench, (named, shared.as_ref()), &put_back, quiet);
+    let twin = |real: &Analysis| {
+        put_back();
+        let prepared = prepared.take();
+        prepared.map(|p| withsim::run(p, real, quiet)).transpose()
+    };
+    let done = measured(a, &e, &bench, (named, shared.as_ref()), &twin, quiet);
     let over = bench.over();
     put_back();
     for path in noted.map(|n| n.into_inner().end()).unwrap_or_default() {
@@ -434,7 +439,7 @@ fn measured(
     e: &Experiment,
     bench: &Bench,
     (named, noted): (Option<&Path>, Option<&Noted<'_>>),
-    put_back: &dyn Fn(),
+    twin: &Beside<'_>,
     quiet: bool,
 ) -> Result<(), Failure> {
     let cancel = Cancel::new();
@@ -457,13 +462,6 @@ fn measured(
         let lines = super::experiment::planned(e, block, 1);
         lines.iter().for_each(|l| note(quiet, l));
     }
-    let twin = |real: &Analysis| {
-        put_back();
-        let device = a.with_sim.as_deref();
-        device
-            .map(|device| withsim::run(e, real, device, quiet))
-            .transpose()
-    };
     conducted(
         a,
         Cow::Borrowed(e),
@@ -473,7 +471,7 @@ fn measured(
             threads: 1,
             substrate: Substrate::Host,
             noted,
-            twin: Some(&twin),
+            twin: Some(twin),
         },
         quiet,
     )

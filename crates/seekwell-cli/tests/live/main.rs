@@ -15,6 +15,7 @@ mod host;
 mod kernel;
 mod lab;
 mod leftovers;
+mod predict;
 mod programs;
 mod real;
 mod record;

@@ -72,7 +72,7 @@ fn check(r: &Ran, preset: &str) {
     if json["preset"].is_null() {
         // On a busy machine, the disk may need milliseconds for a read, or the budget may be too
         // short.
-        assert_eq!(r.code, 2, "{}", r.err);
+        assert!([2, 5].contains(&r.code), "{}: {}", r.code, r.err);
         assert!(r.err.contains("no preset"), "{}", r.err);
         println!("skipped: no preset to run: {}", json["because"]);
         return;

@@ -25,6 +25,7 @@ mod names;
 mod new;
 mod output_streams;
 mod plot;
+mod predict;
 mod profile_guided;
 mod readme;
 mod real;

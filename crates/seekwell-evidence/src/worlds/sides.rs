@@ -5,21 +5,24 @@ use super::Options;
 use super::WorldsError;
 use super::server::Server;
 use super::tally::Tally;
+use seekwell::{DeviceSpec, RunSpec, SchedulerSpec, WorkloadSpec};
 use seekwell_core::result::Record;
 use seekwell_core::units::SECTOR_BYTES;
 use seekwell_core::{
     Accept, Command, Device, DeviceFacts, DeviceStats, Done, Instant, Sector, Snapshot, Tap, TaskId,
 };
 use seekwell_files::Sink;
+use seekwell_host::MachineFacts;
+use seekwell_host::block::Tree;
 use seekwell_host::stop::signal;
 use seekwell_host::watch::{BlockTrace, Ext4, LoopDevice, Queue};
-use seekwell_sched::WBT_LAT_USEC;
-use seekwell_sim::Setup;
+use seekwell_lab::predict::Translation;
 use seekwell_sim::world::{Drive, WorldSetup, run_watched};
 use seekwell_workload::{Machine, Plan};
 use serde::Serialize;
 use serde_json::Value;
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -52,24 +55,13 @@ pub struct Side {
 /// Properties of the real machine, which the simulation uses as well.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Host {
-    /// Active scheduler of the loop device.
-    pub scheduler: String,
-    /// `nr_requests` of the scheduler; `None` for a scheduler that does not queue requests.
-    pub nr_requests: Option<u32>,
-    /// Largest size of a request in KiB.
-    pub max_sectors_kb: Option<u32>,
-    /// Largest number of segments of a request.
-    pub max_segments: Option<u32>,
-    /// Latency target of writeback throttling in us; 0 if throttling is off.
-    pub wbt_lat_usec: Option<u32>,
+    /// Queue of the loop device and the machine above it.
+    #[serde(flatten)]
+    pub facts: MachineFacts,
     /// Percentage of the run in which at least one task waited for a CPU.
     pub pressure: f64,
-    /// True if the kernel sends flushes. Loop devices always report a write cache.
-    pub write_back: bool,
-    /// Memory in bytes.
-    pub memory_bytes: u64,
-    /// Number of CPUs.
-    pub cpus: u16,
+    /// Facts that the simulation cannot carry, in words.
+    pub left: Vec<String>,
 }
 
 fn failed(e: impl std::fmt::Display) -> WorldsError {
@@ -130,23 +122,26 @@ pub fn real(
         ..Queue::default()
     };
     device.settle(&queue).map_err(failed)?;
-    let number = |name: &str| device.queue(name).ok().and_then(|n| n.parse::<u32>().ok());
-    let mut host = Host {
-        max_sectors_kb: number("max_sectors_kb"),
-        max_segments: number("max_segments"),
-        wbt_lat_usec: number("wbt_lat_usec"),
-        pressure: 0.0,
-        scheduler: device.scheduler().map_err(failed)?,
-        nr_requests: number("nr_requests"),
-        write_back: device.queue("write_cache").is_ok_and(|c| c == "write back"),
-        memory_bytes: memory_bytes(),
-        cpus: std::thread::available_parallelism().map_or(1, |n| n.get() as u16),
-    };
     let fs = Ext4::make(device.path()).map_err(failed)?;
     let at = dir.join("mnt");
     std::fs::create_dir_all(&at).map_err(failed)?;
     let mounted = fs.mount(&at).map_err(failed)?;
     settle(&at)?;
+    let facts = MachineFacts::read(&Tree::default(), mounted.path()).map_err(failed)?;
+    // The modelled disk has its own depth, to which the tags of the loop device were set. The loop
+    // device has no other layer below it that both sides do not have.
+    let facts = MachineFacts {
+        depth: None,
+        tags: None,
+        layers: Vec::new(),
+        ..facts
+    };
+    let translation = Translation::new(&facts, &a.device).map_err(failed)?;
+    let mut host = Host {
+        left: translation.left().to_vec(),
+        facts,
+        pressure: 0.0,
+    };
     let mut trace = BlockTrace::open(device.number()).map_err(failed)?;
     let options = seekwell_host::Options::new(mounted.path(), a.seed);
     let (began, waited) = (std::time::Instant::now(), waited_us());
@@ -202,13 +197,6 @@ fn settle(mounted: &Path) -> Result<(), WorldsError> {
     Ok(())
 }
 
-fn memory_bytes() -> u64 {
-    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let total = text.lines().find_map(|l| l.strip_prefix("MemTotal:"));
-    let kib = total.and_then(|t| t.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
-    kib.unwrap_or(4 << 20) << 10
-}
-
 /// Writes a trace to a new file in `dir`. If this process has already written a trace of that name,
 /// a number is appended to the name.
 fn keep(dir: &Path, name: &str, text: &str) -> Result<(), WorldsError> {
@@ -237,33 +225,25 @@ pub fn model(a: &Options) -> Result<impl Device + use<>, WorldsError> {
 
 /// Returns the simulated machine with the given device.
 pub fn world(a: &Options, host: &Host, device: &str) -> Result<WorldSetup, WorldsError> {
-    let scheduler = match host.scheduler.as_str() {
+    let name = match host.facts.scheduler.as_str() {
         "" => a.scheduler.clone().unwrap_or_else(|| "none".to_owned()),
         name => name.to_owned(),
     };
-    let none = scheduler == "none";
-    // The scheduler's version for the running kernel.
-    let scheduler = match seekwell_sim::spec::kernel::version_here(&scheduler) {
-        Some(version) => format!("{scheduler}-{version}"),
-        None => scheduler,
+    let scheduler = SchedulerSpec {
+        name,
+        ..SchedulerSpec::default()
     };
-    // The single-queue block layer has no writeback throttling.
-    let has_wbt = seekwell_sched::find(&scheduler).is_some_and(|(.., era)| era.is_mq());
-    let wbt = host.wbt_lat_usec.filter(|_| has_wbt);
-    let wbt = wbt.map(|us| (WBT_LAT_USEC.name.to_owned(), us.to_string()));
-    let setup = Setup {
-        device: device.to_owned(),
+    let workload = WorkloadSpec::Script {
+        name: String::new(),
+        params: BTreeMap::new(),
+    };
+    let mut spec = RunSpec {
         seed: a.seed,
-        nr_requests: host.nr_requests.filter(|_| !none),
-        max_sectors_kb: host.max_sectors_kb,
-        max_segments: host.max_segments,
-        tunables: wbt.into_iter().collect(),
-        scheduler,
-        ..Setup::default()
+        ..RunSpec::new(DeviceSpec::default(), scheduler, workload)
     };
-    let mut world = WorldSetup::new(setup).map_err(failed)?;
-    world.config.memory_bytes = host.memory_bytes;
-    world.config.cores = host.cpus;
+    let translation = Translation::new(&host.facts, device).map_err(failed)?;
+    translation.carry(&mut spec);
+    let mut world = seekwell_sim::spec::world(&spec).map_err(failed)?;
     let applied = world.apply(&a.machine);
     applied.map_err(|e| WorldsError::input(format!("--machine: {e}")))?;
     Ok(world)
@@ -273,7 +253,6 @@ pub fn world(a: &Options, host: &Host, device: &str) -> Result<WorldSetup, World
 pub struct Order {
     world: Result<WorldSetup, WorldsError>,
     plan: Plan,
-    device: String,
     size: u64,
     write_back: bool,
     seed: u64,
@@ -286,9 +265,8 @@ impl Order {
         Order {
             world: world(a, host, device),
             plan: plan.clone(),
-            device: device.to_owned(),
             size: a.size,
-            write_back: host.write_back,
+            write_back: host.facts.write_back.unwrap_or_default(),
             seed: a.seed,
         }
     }
@@ -310,7 +288,8 @@ impl Order {
 
     fn simulate(self) -> Result<Side, WorldsError> {
         let (plan, world) = (&self.plan, self.world?);
-        let model = seekwell_device::open(&self.device, self.seed).map_err(failed)?;
+        // The translation may have stated parameters of the device.
+        let model = seekwell_device::open(&world.setup.device, self.seed).map_err(failed)?;
         let mut drive = Drive::new(Box::new(Cut::new(model, self.size, self.write_back)));
         let tally = Rc::new(RefCell::new(Vec::new()));
         let seen = Rc::clone(&tally);

@@ -64,8 +64,19 @@ pub(super) fn open(path: &Path, allow_write: bool) -> Result<Opened, Refusal> {
                 users.join(", ")
             ));
         }
+        let backing = std::fs::read_to_string(d.own.join("loop/backing_file"));
+        let backing = backing.map(|b| PathBuf::from(b.trim_end_matches('\n')));
+        if let Ok(file) = backing
+            && let Ok(meta) = std::fs::metadata(&file)
+            && let Some((what, remedy)) = sparse(&file, &meta)
+        {
+            return Err(no(&what, remedy));
+        }
     } else if !block {
-        file_facts(&meta, &mut facts);
+        file_facts(&mut facts);
+        if let Some((what, remedy)) = sparse(path, &meta) {
+            return Err(no(&what, remedy));
+        }
     }
     let mut flags = OFlags::DIRECT;
     if allow_write && block {
@@ -128,17 +139,40 @@ fn dirs_of(meta: &Metadata) -> Option<Dirs> {
 }
 
 /// Adds the facts about a file: those of the device under its file system.
-fn file_facts(meta: &Metadata, facts: &mut Facts) {
+fn file_facts(facts: &mut Facts) {
     facts
         .identity
         .push("a file: the file system's placement and journal are part of what was timed".into());
-    let allocated = meta.blocks() * 512;
-    if allocated < meta.len() / 100 * 95 {
-        facts.identity.push(format!(
-            "{:.0} % of the file are holes: reads of them never reach the device",
-            100.0 - allocated as f64 * 100.0 / meta.len().max(1) as f64
-        ));
+}
+
+/// Largest fraction of a file that may be holes. Reads of holes never reach the device, so they
+/// would look like a device without latency.
+const HOLES: f64 = 0.05;
+
+/// Returns the fraction of a file that is holes, 0 to 1.
+fn holes(bytes: u64, allocated: u64) -> f64 {
+    match bytes {
+        0 => 0.0,
+        n => 1.0 - (allocated as f64 / n as f64).min(1.0),
     }
+}
+
+/// Returns why a file or the file of a loop device cannot be measured, if it is sparse. A FUSE
+/// server does not report the allocation of its files.
+fn sparse(path: &Path, meta: &Metadata) -> Option<(String, &'static str)> {
+    const FUSE: i128 = 0x6573_5546;
+    let fuse = rustix::fs::statfs(path).is_ok_and(|s| i128::from(s.f_type) == FUSE);
+    let share = holes(meta.len(), meta.blocks() * 512);
+    (share > HOLES && !fuse).then(|| {
+        (
+            format!(
+                "{:.0} % of {} are holes, and reads of holes never reach the device",
+                share * 100.0,
+                path.display()
+            ),
+            "fill the file with data first (dd if=/dev/urandom), or name the device below it",
+        )
+    })
 }
 
 /// Returns the size of the smallest direct read, sectors: 1 or 8.
@@ -149,5 +183,22 @@ fn smallest(file: &File) -> Option<u32> {
         Some(1)
     } else {
         reads(&mut b, 4096).then_some(8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sparse_file_is_refused_with_a_remedy() {
+        assert!(holes(1000, 0) > HOLES && holes(1000, 949) > HOLES);
+        assert!(holes(1000, 951) < HOLES && holes(1000, 2000) == 0.0 && holes(0, 0) == 0.0);
+        let path = std::env::temp_dir().join(format!("seekwell-holes-{}", std::process::id()));
+        let file = File::create(&path).expect("made");
+        file.set_len(32 << 20).expect("sparse");
+        let e = open(&path, false).expect_err("sparse").to_string();
+        assert!(e.contains("100 % of") && e.contains("fill the file"), "{e}");
+        std::fs::remove_file(path).expect("removed");
     }
 }

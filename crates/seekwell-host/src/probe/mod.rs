@@ -11,6 +11,7 @@
 //! system calls.
 
 mod check;
+mod priority;
 mod ring;
 mod sysfs;
 mod threads;
@@ -62,6 +63,8 @@ pub struct RealProbe {
     /// The file with the kernel's I/O counters, and their values at the start.
     counted: Option<(PathBuf, sysfs::Counts)>,
     own: sysfs::Counts,
+    /// Time that tasks had waited for a CPU at the start, in us, and the start in ns.
+    waited: (Option<u64>, u64),
     /// An open file that keeps the CPUs out of deep idle states.
     _awake: Option<File>,
 }
@@ -86,6 +89,7 @@ impl RealProbe {
             many: None,
             counted,
             own: sysfs::Counts::default(),
+            waited: (priority::waited_us(), now()),
             _awake: awake,
         })
     }
@@ -157,8 +161,14 @@ impl Probe for RealProbe {
         now()
     }
     fn disturbed(&self) -> Option<String> {
-        let (path, start) = self.counted.as_ref()?;
-        sysfs::counts(path)?.beyond(*start, self.own)
+        let (waited, start) = self.waited;
+        let busy = priority::busy(waited, priority::waited_us(), now().saturating_sub(start));
+        let counted = self.counted.as_ref();
+        let io = counted.and_then(|(path, start)| sysfs::counts(path)?.beyond(*start, self.own));
+        match (busy, io) {
+            (Some(busy), Some(io)) => Some(format!("{busy}; {io}")),
+            (busy, io) => busy.or(io),
+        }
     }
     fn sleep(&mut self, ns: u64) -> Result<(), Stop> {
         let until = now() + ns;
@@ -175,6 +185,8 @@ impl Probe for RealProbe {
     }
     fn run(&mut self, ios: &[Io], depth: usize, out: &mut Vec<Timed>) -> Result<(), Stop> {
         out.clear();
+        // Without it, a wait for a CPU would look like a latency of the device.
+        let _first = priority::Realtime::take();
         let writes = ios.iter().any(|io| io.what != What::Read);
         if writes && !self.facts.may_write {
             return Err(Stop::Device(

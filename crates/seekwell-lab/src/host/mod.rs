@@ -19,6 +19,7 @@ mod numbers;
 mod runner;
 pub mod words;
 
+pub(crate) use expand::deciding;
 pub use runner::{Bench, DeviceOf};
 pub use words::HostWork;
 

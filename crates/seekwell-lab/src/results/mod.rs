@@ -32,6 +32,7 @@ pub use folder::{
 pub use histograms::{Buckets, histograms};
 pub use join::{Joined, join};
 pub use listing::{Listed, State, is_folder, list, look};
+pub use plan::planned;
 pub use reading::{batches, operations, records, series};
 
 /// Version of the format of stored results. It is raised when a field changes its meaning.

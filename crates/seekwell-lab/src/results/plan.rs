@@ -2,7 +2,7 @@
 //! runs, and `results.json` at the end.
 
 use super::{About, Cell, CellEnd, RESULTS_VERSION, Results, StoreError, Summary, Treatment};
-use crate::experiment::Experiment;
+use crate::experiment::{CellPlan, Deciding, Experiment, Primary};
 use seekwell_core::spec::{RunSpec, content_hash};
 use seekwell_files::{ReadError, read_text};
 use serde::de::DeserializeOwned;
@@ -118,6 +118,51 @@ impl Plan {
             None => "cells or schedulers have another order".to_owned(),
         })
     }
+}
+
+/// Returns the planned experiment of a folder. The deciding metrics are those of the cells, so that
+/// the experiment can be simulated and compared with the results.
+///
+/// # Errors
+/// The folder contains no specifications, or it is damaged.
+pub fn planned(dir: &Path) -> Result<Experiment, StoreError> {
+    let plan: Plan = read_json(dir, super::EXPERIMENT)?;
+    in_range(&dir.join(super::EXPERIMENT), &plan.cells, &plan.treatments)?;
+    if plan.specs.len() != plan.cells.len() || plan.cells.is_empty() {
+        let what = "contains no specifications of runs; name the results of an experiment";
+        return Err(StoreError::bad(dir, what));
+    }
+    let cells = plan
+        .cells
+        .into_iter()
+        .zip(plan.specs)
+        .map(|(mut cell, specs)| {
+            let deciding = specs.first().map_or_else(Deciding::default, |spec| {
+                let usual = Deciding::usual(&spec.workload);
+                let named = Primary::parse(&cell.primary.name, &spec.workload);
+                match usual.primary.info(&spec.workload).name == cell.primary.name {
+                    true => usual,
+                    false => named.map_or(usual, Deciding::alone),
+                }
+            });
+            // The plan does not store them, because they do not influence the runs.
+            if let Some(spec) = specs.first() {
+                cell.rows = deciding.rows_info(&spec.workload);
+                cell.checks.clone_from(&deciding.checks);
+            }
+            CellPlan {
+                cell,
+                deciding,
+                specs,
+            }
+        });
+    Ok(Experiment {
+        about: plan.about,
+        cells: cells.collect(),
+        treatments: plan.treatments,
+        text: String::new(),
+        design: Default::default(),
+    })
 }
 
 /// The content of `results.json`. The file is written last, so if it exists, all other files exist

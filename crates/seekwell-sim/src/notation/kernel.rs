@@ -68,7 +68,19 @@ pub fn kernel(text: &str) -> Result<Kernel, SpecErrors> {
 /// Returns the version that models a scheduler of the running kernel, in the form of a
 /// specification.
 pub fn version_here(scheduler: &str) -> Option<String> {
-    let release = running().ok()?.release;
+    version_of(scheduler, running().ok()?.release)
+}
+
+/// Returns the version that models a scheduler of a kernel, in the form of a specification.
+/// `kernel` is a release such as `6.12.3-amd64`. A kernel that is newer than all known releases
+/// counts as the newest.
+pub fn version_for(scheduler: &str, kernel: &str) -> Option<String> {
+    let release = Release::parse(kernel.trim())?.min(kernels::newest());
+    kernels::known(release).ok()?;
+    version_of(scheduler, release)
+}
+
+fn version_of(scheduler: &str, release: Release) -> Option<String> {
     let found = seekwell_sched::named(&format!("{scheduler}-{release}"))?;
     Some(found.stated())
 }
@@ -228,6 +240,9 @@ mod tests {
             let e = kernel(text).expect_err(text).to_string();
             assert!(e.contains(says), "{text}: {e}");
         }
+        assert_eq!(version_for("bfq", "6.12.9-amd64").as_deref(), Some("6.12"));
+        assert_eq!(version_for("bfq", "99.1"), version_for("bfq", "7.0"));
+        assert_eq!(version_for("bfq", "old"), None);
         let here = kernel(HERE).expect("Linux");
         assert!(here.release <= kernels::newest() && !here.asked.is_empty());
         assert_eq!(shipped(Release::new(6, 8, 0)), "mq-deadline,none,kyber,bfq");

@@ -29,7 +29,7 @@ pub fn text(c: &Checked) -> String {
     let mut s = format!(
         "{HEAD}{}{HEAD:#} under {}, {:.1} s real, {:.1} s simulated\n",
         v.workload,
-        in_prose(&c.host.scheduler),
+        in_prose(&c.host.facts.scheduler),
         c.real.seconds,
         c.sim.seconds
     );

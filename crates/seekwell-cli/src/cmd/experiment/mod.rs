@@ -4,10 +4,10 @@
 mod screen;
 
 use super::guest::substrate::{self, Guests};
+use super::predict::scored::Compared;
 use super::report::{Look, write_page};
 use super::results::failure;
 use super::switch::show::quoted;
-use super::withsim::Twin;
 use crate::cells::cancelling;
 use crate::cli::Compare;
 use crate::fail::Failure;
@@ -278,7 +278,7 @@ pub struct Noted<'a> {
 }
 
 /// A function that simulates the same experiment, if this is requested.
-pub type Beside<'a> = dyn Fn(&Analysis) -> Result<Option<Twin>, Failure> + 'a;
+pub type Beside<'a> = dyn Fn(&Analysis) -> Result<Option<Compared>, Failure> + 'a;
 
 /// Runs the experiment and prints the results.
 pub fn run(a: &Compare, file: &Path, quiet: bool) -> Result<(), Failure> {

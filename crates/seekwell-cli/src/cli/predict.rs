@@ -1,0 +1,83 @@
+//! Arguments of `predict`.
+
+use super::{Output, budget};
+use clap::{Args, ValueHint};
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  seekwell predict /var/lib/postgresql -w pgbench
+  sudo seekwell predict /srv -w fs-mark:files=200 -d ./mine.toml --verify --confirm sda
+  seekwell predict --record
+All options: seekwell predict --help";
+
+const VERIFYING: &str = "For real";
+
+/// Arguments of `predict`.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Predict {
+    /// Directory, file or device whose scheduler is in question
+    #[arg(value_hint = ValueHint::AnyPath, required_unless_present_any = ["of", "record"])]
+    pub path: Option<PathBuf>,
+    /// Workload; may be repeated
+    ///
+    /// A script from `seekwell workloads` or a fio job file [default: the workloads of
+    /// `seekwell compare`]. Programs have no simulation: for one that has a script of the same name
+    /// (pgbench), the script stands.
+    #[arg(long, short, value_name = "WORK")]
+    pub workload: Vec<String>,
+    /// Schedulers, separated by commas [default: all that the device offers]
+    #[arg(long, short, value_name = "LIST")]
+    pub schedulers: Option<String>,
+    /// Preset of the disk
+    ///
+    /// A file that `seekwell calibrate` wrote for this disk, or a name from `seekwell devices`
+    /// [default: the preset that is nearest to the disk, which is another disk].
+    #[arg(long, short, value_name = "DEVICE")]
+    pub device: Option<String>,
+    /// Calibrate the disk first; reads only
+    ///
+    /// It takes up to 3 minutes and needs the right to read the device. The preset is written to
+    /// the current directory, for later predictions with --device.
+    #[arg(long, conflicts_with = "device")]
+    pub calibrate: bool,
+    /// Predict and score the stored results of `compare --host`
+    ///
+    /// The workloads, schedulers and settings are those of the results. Nothing runs on the disk.
+    /// The scores are not added to the record.
+    #[arg(long, value_name = "RESULTS", value_hint = ValueHint::DirPath,
+        conflicts_with_all = ["path", "workload", "schedulers", "verify", "calibrate"])]
+    pub of: Option<PathBuf>,
+    /// Print the scores of all verified predictions of this machine
+    ///
+    /// Each prediction that --verify or `compare --with-sim` measured has one line in the record:
+    /// /var/lib/seekwell/predictions.jsonl for root, and ~/.local/state/seekwell for users.
+    /// SEEKWELL_STATE_DIR names another directory.
+    #[arg(long, conflicts_with_all = ["path", "workload", "schedulers", "device", "verify", "calibrate", "of"])]
+    pub record: bool,
+    /// Measure the prediction on the disk (root), and score it
+    ///
+    /// It runs `compare --host` with the same workloads and schedulers, restores the settings, and
+    /// adds the scores to the record.
+    #[arg(long, help_heading = VERIFYING)]
+    pub verify: bool,
+    /// With --verify: confirm the device by name, without a question
+    #[arg(long, value_name = "DEVICE", requires = "verify", help_heading = VERIFYING)]
+    pub confirm: Option<String>,
+    /// With --verify: number of blocks [default: 5 to 20, until the result is clear]
+    #[arg(long, value_name = "N", requires = "verify", help_heading = VERIFYING)]
+    pub repeats: Option<u32>,
+    /// With --verify: start no new block after TIME (90s, 10m)
+    #[arg(long, value_name = "TIME", requires = "verify", value_parser = budget, help_heading = VERIFYING)]
+    pub budget: Option<f64>,
+    /// With --verify: folder for the results
+    #[arg(long, value_name = "DIR", requires = "verify", value_hint = ValueHint::DirPath, help_heading = VERIFYING)]
+    pub results: Option<PathBuf>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// Output file
+    #[command(flatten)]
+    pub output: Output,
+}
