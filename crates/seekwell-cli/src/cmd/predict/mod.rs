@@ -147,10 +147,8 @@ mod tests {
         let found = workload("pgbench", true).expect("there is a script");
         assert!(can_simulate(&found.spec));
         assert_eq!(found.asked.0, "script:pgbench");
-        let e = workload("cmd:true", true)
-            .err()
-            .expect("no script")
-            .to_string();
+        let e = workload("cmd:true", true).expect_err("no script");
+        let e = e.to_string();
         assert!(e.contains("programs cannot be simulated"), "{e}");
     }
 }
