@@ -2,8 +2,8 @@
 
 use crate::cells::Job;
 use crate::cli::Bench;
-use crate::fail::Failure;
 use crate::cmd::guest::substrate::{self, Guests};
+use crate::fail::Failure;
 use seekwell::words::{self, Kernel, TypedMachine, TypedScheduler};
 use seekwell::{BackgroundSpec, QueueSpec, RunSpec, SpecErrors, WorkloadSpec, aligned, checked};
 use seekwell_lab::kernel::to_kernel;

@@ -203,7 +203,12 @@ impl Controller {
     /// Waits for a message, for at most [`LOOK`]. A guest that sends nothing for that time may have
     /// panicked: a kernel that panics goes on in a loop and does not end.
     fn ready(&self, fds: &[BorrowedFd<'_>]) -> Result<u64, GuestError> {
-        if self.limits.stop.as_ref().is_some_and(|s| s.load(Ordering::Relaxed)) {
+        if self
+            .limits
+            .stop
+            .as_ref()
+            .is_some_and(|s| s.load(Ordering::Relaxed))
+        {
             return Err(GuestError::Stopped);
         }
         let ready = wait(fds, self.left()?.min(LOOK))?;

@@ -74,12 +74,7 @@ impl std::str::FromStr for FileSystem {
 }
 
 /// Returns a new sparse image of `bytes`, without a name, with the file system if one is given.
-pub fn new(
-    dir: &Path,
-    bytes: u64,
-    fs: Option<FileSystem>,
-    seed: u64,
-) -> Result<File, GuestError> {
+pub fn new(dir: &Path, bytes: u64, fs: Option<FileSystem>, seed: u64) -> Result<File, GuestError> {
     let path = dir.join("disk.img");
     let image = File::options()
         .read(true)

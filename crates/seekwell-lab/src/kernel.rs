@@ -13,9 +13,7 @@ use crate::experiment::{
 use crate::host::HostWork;
 use crate::host::expand::deciding;
 use seekwell::words::{TypedMachine, TypedScheduler};
-use seekwell::{
-    DeviceSpec, MachineSpec, QueueSpec, RunSpec, SpecErrors, Substrate, WorkloadSpec,
-};
+use seekwell::{DeviceSpec, MachineSpec, QueueSpec, RunSpec, SpecErrors, Substrate, WorkloadSpec};
 
 /// The file systems that a guest can have.
 pub const FILE_SYSTEMS: [&str; 4] = ["ext4", "xfs", "btrfs", "f2fs"];
@@ -32,7 +30,10 @@ pub fn to_kernel(spec: &mut RunSpec) -> Result<(), SpecErrors> {
     }
     let usual = QueueSpec::default();
     if spec.queue.hz != usual.hz {
-        errors.push("queue.hz", "the tick of a guest is determined by its kernel");
+        errors.push(
+            "queue.hz",
+            "the tick of a guest is determined by its kernel",
+        );
     }
     if spec.queue.max_segments.is_some() {
         errors.push("queue.max_segments", "a guest has the limit of its driver");
@@ -89,12 +90,17 @@ pub fn moved(mut e: Experiment) -> Result<Experiment, Faults> {
         [] => MachineSpec::default(),
         [only] => only.spec.spec.clone(),
         several => {
-            let what = format!("an experiment in guests has one machine, not {}", several.len());
+            let what = format!(
+                "an experiment in guests has one machine, not {}",
+                several.len()
+            );
             return Err(Faults::single("machine", what));
         }
     };
     for plan in &mut e.cells {
-        Substrate::Kernel.name().clone_into(&mut plan.cell.substrate);
+        Substrate::Kernel
+            .name()
+            .clone_into(&mut plan.cell.substrate);
         for spec in &mut plan.specs {
             // A checked specification states the defaults of the simulated machine and its request
             // size. A guest has its own.
@@ -149,7 +155,11 @@ impl KernelDesign {
             for w in &self.work {
                 let label = format!("workload `{}`", w.label);
                 let known = faults.take(Place::default(), &label, deciding(w));
-                let specs: Vec<RunSpec> = self.schedulers.iter().map(|s| self.spec(device, w, s)).collect();
+                let specs: Vec<RunSpec> = self
+                    .schedulers
+                    .iter()
+                    .map(|s| self.spec(device, w, s))
+                    .collect();
                 let mut checked = specs.clone();
                 for spec in &mut checked {
                     faults.take(Place::default(), &label, to_kernel(spec));
@@ -192,7 +202,13 @@ impl KernelDesign {
         }
     }
 
-    fn cell(&self, device: &DeviceSpec, w: &HostWork, by: Deciding, specs: Vec<RunSpec>) -> CellPlan {
+    fn cell(
+        &self,
+        device: &DeviceSpec,
+        w: &HostWork,
+        by: Deciding,
+        specs: Vec<RunSpec>,
+    ) -> CellPlan {
         let name = device.spec.clone();
         CellPlan {
             cell: Cell {

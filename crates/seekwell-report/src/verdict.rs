@@ -414,7 +414,9 @@ const TAILS: [(&str, u64); 4] = [
 
 /// Returns a note if the CPU time of schedulers is relevant and is not charged.
 pub fn cpu_note(records: &[Record]) -> Option<String> {
-    let free = |r: &&Record| matches!(&*r.substrate, "sim" | "kernel") && !r.device.rotational && !r.scheduler_charged;
+    let free = |r: &&Record| {
+        matches!(&*r.substrate, "sim" | "kernel") && !r.device.rotational && !r.scheduler_charged
+    };
     let fast = records.iter().filter(free);
     let most = fast.map(Record::iops).fold(0.0, f64::max);
     (most >= CPU_MATTERS_IOPS).then(|| {

@@ -41,7 +41,7 @@ fn every_machine_option_reports_its_range() {
         ("cores=65536", "a number of 1..=1024"),
         ("limit=99999999999", "a number of seconds, 1..=1000000000"),
         ("barriers=2", "yes or no"),
-        ("fs=btrfs", "ext3 or ext4"),
+        ("fs=ntfs", "ext3 or ext4"),
         ("without=everything", "there are plugging"),
     ] {
         let args = [

@@ -126,7 +126,7 @@ mod tests {
             ("limit=18446744073709551616", "a number of seconds"),
             ("limit=1s", "a number of seconds"),
             ("cores=0", "a number of 1..=1024"),
-            ("fs=xfs", "ext3 or ext4"),
+            ("fs=xfs", "--substrate kernel"),
             ("without=luck", "there are plugging, readahead"),
             ("limit=0", "a number of seconds"),
             ("without=stable-page", "did you mean `stable-pages`?"),

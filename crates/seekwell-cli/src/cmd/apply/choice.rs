@@ -91,10 +91,7 @@ fn group<'a>(a: &Apply, groups: &'a [Group]) -> Result<&'a Group, String> {
 /// Returns a warning for each difference between the measured device and the device to set.
 fn warned(results: &Results, analysis: &Analysis, group: &Group, device: &Device) -> Vec<String> {
     let mut says = Vec::new();
-    if analysis
-        .measured(results, group)
-        .any(|c| c.virtual_time())
-    {
+    if analysis.measured(results, group).any(|c| c.virtual_time()) {
         says.push(format!(
             "these are results of a modelled disk ({}), not of {}: `seekwell compare --host` measures \
              the real one",

@@ -345,7 +345,9 @@ pub fn in_guests(a: &Compare, quiet: bool) -> Result<(), Failure> {
     .iter()
     .find_map(|(given, name)| given.then_some(name))
     {
-        return Err(bad(format!("{option} needs the simulation: omit --substrate kernel")));
+        return Err(bad(format!(
+            "{option} needs the simulation: omit --substrate kernel"
+        )));
     }
     in_guest_kernels(a, substrate::asked(a)?, None, quiet)
 }

@@ -181,8 +181,12 @@ fn effects(schedulers: &[String], pairs: &[Pair<'_>]) -> Vec<Effect> {
             let all = [&r.reads, &r.writes, &r.flushes];
             Some(all.iter().map(|k| k.latencies_ns.len()).sum::<usize>() as f64)
         }),
-        ("read mean, ms", |d| Requests::of_run(&d.outcome).reads.mean_ms()),
-        ("read p99, ms", |d| Requests::of_run(&d.outcome).reads.quantile_ms(0.99)),
+        ("read mean, ms", |d| {
+            Requests::of_run(&d.outcome).reads.mean_ms()
+        }),
+        ("read p99, ms", |d| {
+            Requests::of_run(&d.outcome).reads.quantile_ms(0.99)
+        }),
     ];
     let mut all = Vec::new();
     for scheduler in schedulers {
@@ -218,7 +222,9 @@ fn choice(a: &[LogEntry], b: &[LogEntry], index: usize) -> String {
     };
     let later = |e: &LogEntry, others: &[LogEntry]| {
         let rest = others.get(index + 1..).unwrap_or_default();
-        rest.iter().position(|o| decision(o) == decision(e)).map(|n| n + 1)
+        rest.iter()
+            .position(|o| decision(o) == decision(e))
+            .map(|n| n + 1)
     };
     match (later(x, b), later(y, a)) {
         (Some(n), Some(m)) => format!(
@@ -231,9 +237,11 @@ fn choice(a: &[LogEntry], b: &[LogEntry], index: usize) -> String {
         (None, Some(m)) => format!(
             "Kernel A issues a request that kernel B does not issue, and kernel B's {m} requests later.\n"
         ),
-        (None, None) => "Each kernel issues a request that the other does not issue: another size or \
+        (None, None) => {
+            "Each kernel issues a request that the other does not issue: another size or \
                          position.\n"
-            .to_owned(),
+                .to_owned()
+        }
     }
 }
 

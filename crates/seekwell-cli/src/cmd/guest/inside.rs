@@ -19,7 +19,9 @@ pub const STARTED: u64 = 1;
 /// Makes the run of the specification and prints its record.
 pub fn run() -> Result<(), Failure> {
     let text = std::env::var(SPEC).map_err(|_| {
-        Failure::input("this command runs inside a guest: use `seekwell compare --substrate kernel`")
+        Failure::input(
+            "this command runs inside a guest: use `seekwell compare --substrate kernel`",
+        )
     })?;
     let spec: RunSpec = serde_json::from_str(&text)
         .map_err(|e| Failure::input(format!("the specification cannot be read: {e}")))?;
@@ -35,7 +37,9 @@ pub fn run() -> Result<(), Failure> {
     let measured = ran.map_err(|e| match e {
         NoRun::Failed(why) | NoRun::Cut(why, _) => Failure::input(why),
     })?;
-    let record = measured.record.ok_or_else(|| Failure::input("the run has no record"))?;
+    let record = measured
+        .record
+        .ok_or_else(|| Failure::input("the run has no record"))?;
     let text = serde_json::to_vec(&record).map_err(|e| Failure::input(e.to_string()))?;
     let written = std::io::stdout().write_all(&text);
     written.map_err(|source| Failure::Output {

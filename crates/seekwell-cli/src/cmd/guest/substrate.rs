@@ -48,8 +48,9 @@ impl Guests {
         Ok(Guests {
             segments: None,
             kernel: Kernel::find(&cache, kernel).map_err(failed)?,
-            program: program
-                .map_err(|e| Failure::input(format!("this program cannot find its own file: {e}")))?,
+            program: program.map_err(|e| {
+                Failure::input(format!("this program cannot find its own file: {e}"))
+            })?,
         })
     }
     /// Gives the disks a longest scatter list, instead of the one of the usual driver.
@@ -81,10 +82,12 @@ impl Guests {
         if done.exit != 0 {
             let text = String::from_utf8_lossy(&done.stderr);
             let last = text.lines().rev().find(|l| !l.trim().is_empty());
-            return Err(last.unwrap_or("the guest gave no reason").trim().to_owned());
+            let last = last.map_or("the guest gave no reason", str::trim);
+            return Err(last.strip_prefix("error: ").unwrap_or(last).to_owned());
         }
         let read: Result<Record, _> = serde_json::from_slice(&done.stdout);
-        let mut record = read.map_err(|e| format!("the record of the guest cannot be read: {e}"))?;
+        let mut record =
+            read.map_err(|e| format!("the record of the guest cannot be read: {e}"))?;
         self.fill(&mut record, spec, &done);
         Ok((record, done))
     }
@@ -106,7 +109,9 @@ impl Guests {
         let fs = machine.fs.as_deref().unwrap_or("ext4");
         Ok(Run {
             kernel: self.kernel.clone(),
-            segments: self.segments.unwrap_or_else(|| work::segments(device.facts())),
+            segments: self
+                .segments
+                .unwrap_or_else(|| work::segments(device.facts())),
             disks: vec![device],
             scheduler: spec.scheduler.name.clone(),
             writes,
@@ -207,15 +212,30 @@ fn settings(q: &QueueSpec, m: &MachineSpec) -> Vec<(String, String)> {
         all.extend(value.map(|v| (path.to_owned(), v.to_string())));
     };
     set("nr_requests", q.nr_requests.map(u64::from));
-    set("max_sectors_kb", q.max_sectors_kb.map(|kb| u64::from(kb.min(KERNEL_MAX_KB))));
+    set(
+        "max_sectors_kb",
+        q.max_sectors_kb.map(|kb| u64::from(kb.min(KERNEL_MAX_KB))),
+    );
     set("nomerges", Some(u64::from(q.nomerges)).filter(|n| *n > 0));
     set("read_ahead_kb", m.read_ahead_kb.map(u64::from));
     set("/proc/sys/vm/dirty_ratio", m.dirty_ratio.map(u64::from));
-    set("/proc/sys/vm/dirty_background_ratio", m.dirty_background_ratio.map(u64::from));
+    set(
+        "/proc/sys/vm/dirty_background_ratio",
+        m.dirty_background_ratio.map(u64::from),
+    );
     set("/proc/sys/vm/dirty_bytes", m.dirty_bytes);
-    set("/proc/sys/vm/dirty_background_bytes", m.dirty_background_bytes);
-    set("/proc/sys/vm/dirty_expire_centisecs", m.dirty_expire_centisecs.map(u64::from));
-    set("/proc/sys/vm/dirty_writeback_centisecs", m.dirty_writeback_centisecs.map(u64::from));
+    set(
+        "/proc/sys/vm/dirty_background_bytes",
+        m.dirty_background_bytes,
+    );
+    set(
+        "/proc/sys/vm/dirty_expire_centisecs",
+        m.dirty_expire_centisecs.map(u64::from),
+    );
+    set(
+        "/proc/sys/vm/dirty_writeback_centisecs",
+        m.dirty_writeback_centisecs.map(u64::from),
+    );
     all
 }
 
@@ -307,12 +327,20 @@ pub fn schedulers(b: &crate::cli::Bench) -> Result<Vec<words::TypedScheduler>, F
 fn workloads(a: &Compare) -> Result<Vec<HostWork>, Failure> {
     let mut all = Vec::new();
     let usual = USUAL.map(str::to_owned);
-    let given = if a.workload.is_empty() { &usual[..] } else { &a.workload };
+    let given = if a.workload.is_empty() {
+        &usual[..]
+    } else {
+        &a.workload
+    };
     for text in given {
         let single = text.contains([':', '/', ' ']) || text.ends_with(".toml");
         let parts: Vec<&str> = match single {
             true => vec![text],
-            false => text.split(',').map(str::trim).filter(|s| !s.is_empty()).collect(),
+            false => text
+                .split(',')
+                .map(str::trim)
+                .filter(|s| !s.is_empty())
+                .collect(),
         };
         for part in parts {
             let read = host_words::work(part, &BTreeMap::new());
@@ -368,7 +396,10 @@ mod tests {
         ];
         let mut record = Record::default();
         requests(&mut record, &[log], 100, 200);
-        assert_eq!((record.requests, record.read.ios, record.write.ios), (3, 1, 1));
+        assert_eq!(
+            (record.requests, record.read.ios, record.write.ios),
+            (3, 1, 1)
+        );
         assert_eq!((record.read.bytes, record.write.bytes), (4096, 8192));
         // Busy from 100 to 190 and from 195 to 200.
         assert_eq!(record.device_busy_ns, 95);
@@ -385,7 +416,10 @@ mod tests {
             read_ahead_kb: Some(64),
             ..MachineSpec::default()
         };
-        assert_eq!(mount_options(&machine, "ext4"), "barrier=0,data=writeback,commit=1");
+        assert_eq!(
+            mount_options(&machine, "ext4"),
+            "barrier=0,data=writeback,commit=1"
+        );
         assert_eq!(mount_options(&MachineSpec::default(), "xfs"), "");
         let queue = QueueSpec {
             nr_requests: Some(16),

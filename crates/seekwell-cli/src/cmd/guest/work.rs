@@ -3,8 +3,8 @@
 use super::failed;
 use crate::cli::GuestSetup;
 use crate::fail::Failure;
-use seekwell_guest::{DISK, FileSystem, GuestError, Kernel, Outcome, PROGRAM, Run, SEGMENTS_MAX};
 use seekwell_core::DeviceFacts;
+use seekwell_guest::{DISK, FileSystem, GuestError, Kernel, Outcome, PROGRAM, Run, SEGMENTS_MAX};
 use seekwell_sim::limits;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -200,7 +200,10 @@ fn one(
 
 /// Returns the writes that give the queue of disk `i` the properties of its device.
 pub fn queue_writes(i: usize, f: &DeviceFacts) -> Vec<(String, String)> {
-    let queue = format!("/sys/block/vd{}/queue", char::from(b'a' + (i as u8).min(25)));
+    let queue = format!(
+        "/sys/block/vd{}/queue",
+        char::from(b'a' + (i as u8).min(25))
+    );
     let rotational = u8::from(f.rotational).to_string();
     let mut all = vec![(format!("{queue}/rotational"), rotational)];
     let kb = f.max_sectors.0 / 2;
@@ -217,5 +220,13 @@ pub fn segments(f: &DeviceFacts) -> u32 {
 
 /// Returns whether a setting is an attribute of the queue, and not of its scheduler.
 pub fn is_queue_attribute(name: &str) -> bool {
-    ["wbt_lat_usec", "nr_requests", "read_ahead_kb", "max_sectors_kb", "nomerges", "rotational"].contains(&name)
+    [
+        "wbt_lat_usec",
+        "nr_requests",
+        "read_ahead_kb",
+        "max_sectors_kb",
+        "nomerges",
+        "rotational",
+    ]
+    .contains(&name)
 }

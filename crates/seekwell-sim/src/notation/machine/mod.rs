@@ -38,6 +38,9 @@ const MECHANISMS: &[(&str, Switch)] = &[
 
 const FILE_SYSTEMS: &[(&str, Fs)] = &[("ext3", Fs::Ext3), ("ext4", Fs::Ext4)];
 
+/// File systems that only a guest kernel has.
+const GUEST_FILE_SYSTEMS: &[&str] = &["xfs", "btrfs", "f2fs"];
+
 /// Supported journal modes.
 const JOURNAL_MODES: &[&str] = &["ordered", "writeback"];
 
@@ -128,6 +131,13 @@ pub fn change(c: &mut Config, m: &MachineSpec) -> Result<(), SpecErrors> {
     if let Some(name) = &m.fs {
         match FILE_SYSTEMS.iter().find(|f| f.0 == name) {
             Some((_, fs)) => c.fs = *fs,
+            None if GUEST_FILE_SYSTEMS.contains(&name.as_str()) => errors.push(
+                "fs",
+                format!(
+                    "{name} is not simulated, but a real kernel can have it: `seekwell guest build \
+                     --fs ext4,{name}`, then add `--substrate kernel` to this command"
+                ),
+            ),
             None => errors.under(
                 "fs",
                 unknown_word(

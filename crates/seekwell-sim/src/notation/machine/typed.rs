@@ -1,7 +1,8 @@
 //! Parses a text such as `laptop,memory=8G,cpu=0.6,data=writeback` into a [`MachineSpec`].
 
 use super::{
-    FILE_SYSTEMS, JOURNAL_MODES, MECHANISMS, MachineSpec, PAGE_KB, PHASES, PLACEMENTS, era, named,
+    FILE_SYSTEMS, GUEST_FILE_SYSTEMS, JOURNAL_MODES, MECHANISMS, MachineSpec, PAGE_KB, PHASES,
+    PLACEMENTS, era, named,
 };
 use crate::notation::{SpecErrors, cgroup, unknown_word};
 use seekwell_core::once::Once;
@@ -237,8 +238,10 @@ fn set(t: &mut Typed, name: &str, given: Option<&str>) -> Result<(), SpecErrors>
         }
         "fs" => {
             let known = FILE_SYSTEMS.iter().any(|f| f.0 == value);
-            if !known {
-                return Err(bad("ext3 or ext4"));
+            if !known && !GUEST_FILE_SYSTEMS.contains(&value) {
+                return Err(bad(
+                    "ext3 or ext4; with `--substrate kernel` also xfs, btrfs or f2fs",
+                ));
             }
             m.fs = Some(value.to_owned());
         }

@@ -40,7 +40,8 @@ fn cells(a: &GuestCheck, schedulers: &[TypedScheduler]) -> Result<Vec<Cell>, Fai
     let device = words::device(&a.device).map_err(bad)?;
     let cache = (a.memory as f64 * AVAILABLE) as u64 >> 20;
     // Both sides have one CPU whose time is free, the same memory, and no limit by a scatter list.
-    let machine = format!("kernel=6.12,cores=1,cache={cache}M,without=cpu+scheduler-cpu+scattered-memory");
+    let machine =
+        format!("kernel=6.12,cores=1,cache={cache}M,without=cpu+scheduler-cpu+scattered-memory");
     let machine = words::machine(&machine).map_err(|e| Failure::input(e.to_string()))?;
     let mut all = Vec::new();
     for (workload, text) in a.workload.iter().enumerate() {
@@ -60,7 +61,12 @@ fn cells(a: &GuestCheck, schedulers: &[TypedScheduler]) -> Result<Vec<Cell>, Fai
                     ..MachineSpec::default()
                 });
                 to_kernel(&mut kernel).map_err(bad)?;
-                all.push(Cell { workload, scheduler, simulated, kernel });
+                all.push(Cell {
+                    workload,
+                    scheduler,
+                    simulated,
+                    kernel,
+                });
             }
         }
     }
@@ -69,7 +75,8 @@ fn cells(a: &GuestCheck, schedulers: &[TypedScheduler]) -> Result<Vec<Cell>, Fai
 
 /// Runs a cell on both sides.
 fn pair(cell: &Cell, guests: &Guests) -> Result<Pair, String> {
-    let simulated = sample::of_simulation(&cell.simulated).map_err(|e| format!("simulated: {e}"))?;
+    let simulated =
+        sample::of_simulation(&cell.simulated).map_err(|e| format!("simulated: {e}"))?;
     let (record, done) = guests.record(&cell.kernel, &Cancel::new())?;
     let window = super::substrate::window(&record, &done);
     let window = window.ok_or("the guest did not report the start of the workload")?;
@@ -91,7 +98,9 @@ fn pairs(a: &GuestCheck, cells: &[Cell], guests: &Guests) -> Result<Vec<Pair>, F
             s.spawn(|| {
                 while let Some((cell, slot)) = {
                     let i = next.fetch_add(1, Ordering::Relaxed);
-                    let over = failed.lock().is_ok_and(|f: std::sync::MutexGuard<'_, Option<String>>| f.is_some());
+                    let over = failed
+                        .lock()
+                        .is_ok_and(|f: std::sync::MutexGuard<'_, Option<String>>| f.is_some());
                     cells.get(i).zip(done.get(i)).filter(|_| !over)
                 } {
                     match pair(cell, guests) {
@@ -114,11 +123,18 @@ fn pairs(a: &GuestCheck, cells: &[Cell], guests: &Guests) -> Result<Vec<Pair>, F
     if let Ok(Some(why)) = failed.into_inner() {
         return Err(Failure::input(why));
     }
-    let all = done.into_iter().filter_map(|m| m.into_inner().ok().flatten());
+    let all = done
+        .into_iter()
+        .filter_map(|m| m.into_inner().ok().flatten());
     Ok(all.collect())
 }
 
-fn compared(a: &GuestCheck, schedulers: &[TypedScheduler], cells: &[Cell], pairs: &[Pair]) -> Vec<Row> {
+fn compared(
+    a: &GuestCheck,
+    schedulers: &[TypedScheduler],
+    cells: &[Cell],
+    pairs: &[Pair],
+) -> Vec<Row> {
     let of = |w: usize, s: usize| -> (Vec<Sample>, Vec<Sample>) {
         let all = cells.iter().zip(pairs);
         all.filter(|(c, _)| (c.workload, c.scheduler) == (w, s))
@@ -130,7 +146,13 @@ fn compared(a: &GuestCheck, schedulers: &[TypedScheduler], cells: &[Cell], pairs
         let (_, first) = of(w, 0);
         for (s, scheduler) in schedulers.iter().enumerate() {
             let (simulated, kernel) = of(w, s);
-            all.extend(rows::rows(workload, &scheduler.text, &simulated, &kernel, &first));
+            all.extend(rows::rows(
+                workload,
+                &scheduler.text,
+                &simulated,
+                &kernel,
+                &first,
+            ));
         }
     }
     all

@@ -75,7 +75,9 @@ fn verdict(kind: Kind, a: &[f64], b: &[f64]) -> (Verdict, Option<(f64, f64)>) {
         || kind == Kind::Count && (x - y).abs() <= COUNT_REQUESTS;
     let verdict = match interval {
         _ if close => Verdict::Right,
-        Some((low, high)) if low <= 1.0 + tolerance && high >= 1.0 - tolerance => Verdict::Undecided,
+        Some((low, high)) if low <= 1.0 + tolerance && high >= 1.0 - tolerance => {
+            Verdict::Undecided
+        }
         _ => Verdict::Wrong,
     };
     (verdict, interval)
@@ -90,7 +92,11 @@ pub fn rows(
     kernel: &[Sample],
     first: &[Sample],
 ) -> Vec<Row> {
-    let mut names: Vec<_> = simulated.iter().chain(kernel).flat_map(|s| s.keys()).collect();
+    let mut names: Vec<_> = simulated
+        .iter()
+        .chain(kernel)
+        .flat_map(|s| s.keys())
+        .collect();
     names.sort();
     names.dedup();
     let mut all = Vec::new();
@@ -99,7 +105,9 @@ pub fn rows(
         let count = *kind == Kind::Count;
         let values = |of: &[Sample]| -> Vec<f64> {
             let missing = count.then_some(0.0);
-            of.iter().filter_map(|s| s.get(name).copied().or(missing)).collect()
+            of.iter()
+                .filter_map(|s| s.get(name).copied().or(missing))
+                .collect()
         };
         let (a, b, base) = (values(simulated), values(kernel), values(first));
         if a.is_empty() || b.is_empty() || count && mean(&a).max(mean(&b)) < LEAST_REQUESTS {
@@ -171,7 +179,10 @@ mod tests {
     #[test]
     fn difference_within_the_tolerance_is_right() {
         let r = Kind::Result;
-        assert_eq!(judged(r, &[104.0, 105.0], &[100.0, 100.0]), Some(Verdict::Right));
+        assert_eq!(
+            judged(r, &[104.0, 105.0], &[100.0, 100.0]),
+            Some(Verdict::Right)
+        );
         assert_eq!(judged(r, &[0.0], &[0.0]), Some(Verdict::Right));
     }
 
@@ -194,7 +205,10 @@ mod tests {
         let mut kernel = samples(count, &[50.0, 50.0]);
         kernel.push(Sample::new());
         let simulated = samples(count, &[50.0, 50.0, 50.0]);
-        assert_eq!(rows("w", "s", &simulated, &kernel, &kernel)[0].kernel, 100.0 / 3.0);
+        assert_eq!(
+            rows("w", "s", &simulated, &kernel, &kernel)[0].kernel,
+            100.0 / 3.0
+        );
         assert_eq!(judged(count, &[19.0], &[3.0]), None);
         assert_eq!(judged(count, &[23.0], &[21.0]), Some(Verdict::Right));
     }

@@ -72,7 +72,8 @@ pub fn of_simulation(spec: &RunSpec) -> Result<Sample, seekwell::Error> {
     let seen = Rc::clone(&issued);
     let listener = move |e: &Event| {
         if e.action == Action::Issue {
-            seen.borrow_mut().push((e.at.since_start(), e.op, e.sectors));
+            seen.borrow_mut()
+                .push((e.at.since_start(), e.op, e.sectors));
         }
     };
     let record = seekwell::run(spec, Hooks::default().events(listener))?;

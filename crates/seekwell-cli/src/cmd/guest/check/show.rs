@@ -48,7 +48,8 @@ pub fn totals(rows: &[Row]) -> String {
 /// right.
 fn shown<'a>(a: &GuestCheck, rows: &'a [Row]) -> Vec<&'a Row> {
     let all = rows.iter();
-    all.filter(|r| a.details || !r.count || r.verdict != Verdict::Right).collect()
+    all.filter(|r| a.details || !r.count || r.verdict != Verdict::Right)
+        .collect()
 }
 
 /// Returns the table for a terminal.
@@ -94,7 +95,9 @@ pub fn markdown(a: &GuestCheck, kernel: &str, rows: &[Row]) -> String {
     );
     for workload in &a.workload {
         let total = |count: bool| {
-            let own = rows.iter().filter(|r| r.workload == *workload && r.count == count);
+            let own = rows
+                .iter()
+                .filter(|r| r.workload == *workload && r.count == count);
             Total::of(own.map(|r| r.verdict)).words()
         };
         text += &format!("| `{workload}` | {} | {} |\n", total(false), total(true));
