@@ -32,14 +32,20 @@ pub fn to_kernel(spec: &mut RunSpec) -> Result<(), SpecErrors> {
     if spec.queue.hz != usual.hz {
         errors.push(
             "queue.hz",
-            "the tick of a guest is determined by its kernel",
+            "the guest's kernel determines CONFIG_HZ: omit it",
         );
     }
     if spec.queue.max_segments.is_some() {
-        errors.push("queue.max_segments", "a guest has the limit of its driver");
+        errors.push(
+            "queue.max_segments",
+            "the guest's disk driver determines it: omit it",
+        );
     }
     if matches!(spec.workload, WorkloadSpec::Trace { .. }) {
-        errors.push("workload", "a trace is replayed in simulation only");
+        errors.push(
+            "workload",
+            "a guest cannot replay a trace: use --substrate sim",
+        );
     }
     errors.or(())
 }

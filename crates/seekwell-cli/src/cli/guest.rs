@@ -27,24 +27,24 @@ pub enum GuestAction {
     ///
     /// The command runs in the root directory of the file system on the modelled disk. It can read
     /// the host's programs, but cannot write the host's files. It needs no root. Virtual time
-    /// passes only while the disk or a timer is waited for: CPU time is free. The same command
+    /// passes only while programs wait for the disk or a timer; code takes no time. The same command
     /// with the same seed gives the same requests at the same nanosecond.
     Run(GuestRun),
     /// Run a command under two kernels, and show the first request that differs
     ///
     /// For a patch to a scheduler: build both kernels, and run the same command with the same
     /// seeds. Requests are compared by operation, position and size, from the start of the command
-    /// on. The exit code is 0 if all are identical, and 1 if they differ, so the command can be
-    /// used with `git bisect run`.
+    /// on. The exit code is 0 if all are identical, 1 if they differ, and 2 if nothing was compared.
+    /// In a script for `git bisect run`, replace 2 by 125.
     Diff(GuestDiff),
     /// Compare the simulation with a real kernel: the same workloads, device and schedulers
     ///
     /// Each workload runs in a guest and in the simulation, with the same device model, memory,
     /// largest request and one CPU whose time is free. Results of the workload and numbers of
     /// requests are compared, as means over the seeds. A row is right if the two sides differ by at
-    /// most 5 %. It is wrong if the whole 95 % confidence interval is outside 5 %. The baseline
-    /// assumes that the scheduler makes no difference: it takes the kernel's figures under the first
-    /// scheduler. The exit code is 1 if a row is wrong.
+    /// most 5 %. It is wrong if the 95 % confidence interval of the difference lies entirely beyond
+    /// 5 %, and otherwise undecided. The baseline predicts, for every scheduler, the kernel's figure
+    /// under the first one. The exit code is 1 if a row is wrong.
     Check(GuestCheck),
     /// Make one run inside a guest
     #[command(hide = true)]
@@ -216,7 +216,7 @@ pub struct GuestCheck {
     /// Number of seeds
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub seeds: u32,
-    /// Print all rows, also the counts that are right
+    /// Print all rows, including the counts that are right
     #[arg(long)]
     pub details: bool,
     /// Print a Markdown table

@@ -69,7 +69,7 @@ fn simulation_and_host_results_are_reported_with_their_ratio() {
     let (slow, _) = ratio(1000, &["--json"]);
     assert!(fast > 2.0 * slow, "{fast} and {slow} files/s");
     let (_, r) = ratio(100, &[]);
-    for says in ["FOR REAL", "SIMULATED", "RATIO", "mq-deadline to none"] {
+    for says in ["MEASURED", "SIMULATED", "RATIO", "mq-deadline / none"] {
         assert!(r.out.contains(says), "{says}: {}", r.out);
     }
     m.is_as_before();

@@ -121,7 +121,7 @@ fn complete(
     }
     if job.direct && filed && !whole_sectors(job) {
         return Err(
-            "with direct=1 blocks, offset and skipped bytes must be multiples of 512".into(),
+            "direct=1: block sizes, offset and skipped bytes must be multiples of 512".into(),
         );
     }
     if job.pattern.trims && !job.raw && filed {

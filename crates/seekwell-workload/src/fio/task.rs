@@ -87,7 +87,7 @@ async fn open_all<M: Machine>(m: &mut M, job: &Job, files: &[String]) -> Outcome
         };
         if let Some(hint) = hint {
             let done = m.fadvise(fd, 0, 0, hint).await;
-            done.doing(|| format!("advise {path}"))?;
+            done.doing(|| format!("fadvise {path}"))?;
         }
         fds.push(fd);
     }
@@ -96,7 +96,7 @@ async fn open_all<M: Machine>(m: &mut M, job: &Job, files: &[String]) -> Outcome
 
 async fn drop_pages<M: Machine>(m: &mut M, fd: Fd, path: &str) -> Outcome {
     let done = m.fadvise(fd, 0, 0, Advice::DontNeed).await;
-    done.doing(|| format!("drop {path}"))
+    done.doing(|| format!("drop the cached pages of {path}"))
 }
 
 /// Returns the size of the region in each file, and the job with amounts in bytes.
@@ -296,7 +296,10 @@ async fn deep<M: Machine>(m: &mut M, w: &mut Worker) -> Outcome {
                 continue;
             }
             helpers.end(m).await?;
-            return m.aio_close(aio).await.doing(|| "end the queue");
+            return m
+                .aio_close(aio)
+                .await
+                .doing(|| "close the asynchronous queue");
         }
         // At the end, wait for all calls. Before the end, wait for the configured number of calls.
         let least = w.job.batch_complete as usize;

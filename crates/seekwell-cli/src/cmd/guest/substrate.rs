@@ -66,7 +66,7 @@ impl Guests {
     pub fn note(&self) -> String {
         format!(
             "Linux {} on virtual time over a modelled disk: the file system, the block layer and \
-             the schedulers are real. CPU time is free, on one CPU.",
+             the schedulers are real. The guest has one CPU, and code takes no time.",
             self.kernel.name
         )
     }

@@ -114,7 +114,8 @@ pub fn run(a: &Predict, quiet: bool) -> Result<(), Failure> {
         note(
             quiet,
             &format!(
-                "the active scheduler {} is not among them; the first one takes its place",
+                "-s does not contain the active scheduler \"{}\": the predictions compare with the \
+                 first one instead",
                 facts.scheduler
             ),
         );

@@ -126,7 +126,7 @@ fn latest(lines: &[Line]) -> String {
     for l in &lines[first..] {
         t.row(vec![
             name(l).into(),
-            format!("{} to {}", l.one, l.other).into(),
+            format!("{} / {}", l.one, l.other).into(),
             times(l.predicted.times).into(),
             claim(l.claim).into(),
             percent(l.probability).into(),

@@ -131,7 +131,7 @@ impl Compared {
         let mut figures = Table::new(&[
             ("WORKLOAD", Align::Left),
             ("SCHEDULER", Align::Left),
-            ("FOR REAL", Align::Right),
+            ("MEASURED", Align::Right),
             ("SIMULATED", Align::Right),
             ("UNIT", Align::Left),
             ("RATIO", Align::Right),
@@ -150,7 +150,7 @@ impl Compared {
         let head = format!("Real runs and simulation on {device}, with the same settings:\n");
         let mut text = wrap(&head, 0, width) + &figures.render(2);
         if !self.scored.is_empty() {
-            text += "How many times better the first scheduler is than the second:\n";
+            text += "Ratio of the first scheduler to the second (above 1: the first is better):\n";
             text += &self.pairs().render(2);
             text += &wrap(&self.said(), 0, width);
         }
@@ -174,7 +174,7 @@ impl Compared {
             ("PREDICTED", Align::Right),
             ("CLAIM", Align::Left),
             ("STATED", Align::Right),
-            ("FOR REAL", Align::Right),
+            ("MEASURED", Align::Right),
             ("95 %", Align::Right),
             ("SCORE", Align::Left),
         ]);
@@ -187,7 +187,7 @@ impl Compared {
             };
             pairs.row(vec![
                 self.title(p).into(),
-                format!("{} to {}", p.one, p.other).into(),
+                format!("{} / {}", p.one, p.other).into(),
                 times(p.ratio.times).into(),
                 claim(p.claim).into(),
                 percent(p.odds.probability).into(),
@@ -216,8 +216,8 @@ impl Compared {
             n => format!(" {n} are not testable: more real runs would decide."),
         };
         format!(
-            "{all}{open} The interval of the real runs decides. A size more than {SIZE_LIMIT} times \
-             beyond it is wrong, whatever its sign."
+            "{all}{open} The 95 % interval of the measurement decides. A prediction more than \
+             {SIZE_LIMIT} times above or below it is wrong, even if its sign is right."
         )
     }
 }

@@ -64,10 +64,10 @@ fn table(f: &Forecast) -> Table {
         ("WORKLOAD", Align::Left),
         ("SCHEDULER", Align::Left),
         ("AGAINST", Align::Left),
-        ("TIMES", Align::Right),
+        ("RATIO", Align::Right),
         ("95 %", Align::Right),
         ("PREDICTION", Align::Left),
-        ("RIGHT", Align::Right),
+        ("PROBABILITY", Align::Right),
     ]);
     let all: Vec<&Prediction> = f.predictions.iter().collect();
     let mut last = String::new();
@@ -156,7 +156,10 @@ fn setting(f: &Forecast, device: &str) -> String {
                  --persist{tunables}\n"
             )
         }
-        None if any => "The workloads disagree: weigh them before you set anything.\n".to_owned(),
+        None if any => {
+            "No scheduler is best for all workloads: decide which workload matters most.\n"
+                .to_owned()
+        }
         None => "There is nothing to set.\n".to_owned(),
     }
 }
@@ -201,15 +204,16 @@ fn basis(f: &Forecast) -> String {
         .max()
         .unwrap_or(0);
     let record = match lines {
-        0 => "no verified prediction of this machine yet".to_owned(),
+        0 => "no verified prediction of this machine".to_owned(),
         1 => "1 verified prediction of this machine".to_owned(),
         n => format!("up to {n} verified predictions of this machine"),
     };
     format!(
-        "RIGHT: probability that a measurement confirms the prediction. It begins at the published \
-         score of the tool ({} for an effect of usual size) and is calibrated on {record} \
-         (seekwell predict --record). TIMES: how many times better the scheduler is than the \
-         active one. Its interval covers the seeds of the simulation, not the errors of the model.",
+        "PROBABILITY: that a measurement confirms the prediction. The prior is {}, the share of \
+         signs that were right over 21 held-out publications; for \"no difference\" the same value \
+         is assumed. It is adjusted by {record} (seekwell predict --record). RATIO: performance \
+         relative to the scheduler in AGAINST; above 1 is better, also for latencies. Its interval \
+         covers the seeds of the simulation, not the errors of the model.",
         percent(PRIOR)
     )
 }
@@ -232,8 +236,8 @@ pub fn text(p: &Prepared, f: &Forecast, origin: Origin<'_>, verify: &str, width:
     s += &wrap(
         &match origin {
             Origin::Nearest(class) => format!(
-                "Simulated on {device}, {class}: not your disk. --calibrate measures yours (reads \
-                 only, up to 3 minutes)."
+                "Simulated on {device} ({class}), the preset nearest to your disk. It is not your \
+                 disk: --calibrate measures yours (reads only, up to 3 minutes)."
             ),
             Origin::Named => format!("Simulated on {device}."),
             Origin::Calibrated => format!(
@@ -253,7 +257,7 @@ pub fn text(p: &Prepared, f: &Forecast, origin: Origin<'_>, verify: &str, width:
     s += &format!("  To verify it on the disk:    {verify}\n\n");
     s += "Settings of both sides:\n";
     s += &settings(&p.translation.settings(&p.schedulers()));
-    s += "Not carried into the simulation:\n";
+    s += "Not simulated:\n";
     s += &list(&p.left(), width);
     s
 }
