@@ -59,6 +59,7 @@ impl Bench {
             max_sectors_kb: self.max_sectors_kb,
             max_segments: None,
             nomerges: self.nomerges,
+            virtio: false,
         };
         spec.machine = spec.machine.map(|_| machine.spec.clone());
         for text in &self.beside {

@@ -2,6 +2,7 @@
 
 use crate::clock::{Asked, Clock, NEVER};
 use crate::error::GuestError;
+use crate::init::TIME;
 use crate::vhost::{Connection, Served};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -51,6 +52,8 @@ pub struct Controller {
     /// True while the guest runs; false while it waits for its turn.
     guest_runs: bool,
     marks: Vec<Mark>,
+    /// The guest's own time of the next mark.
+    told: Option<u64>,
 }
 
 impl Controller {
@@ -70,6 +73,7 @@ impl Controller {
             began,
             guest_runs: true,
             marks: Vec::new(),
+            told: None,
         }
     }
     /// Returns the current virtual time, ns.
@@ -195,7 +199,14 @@ impl Controller {
     }
 
     fn mark(&mut self, value: u64) -> Result<(), GuestError> {
-        let at_ns = self.clock.now()?;
+        let now = self.clock.now()?;
+        if value & TIME != 0 {
+            self.told = Some(value & !TIME);
+            return Ok(());
+        }
+        // A program's own mark has no time of its own. It is at least as late as the last mark.
+        let last = self.marks.last().map_or(0, |m| m.at_ns);
+        let at_ns = self.told.take().unwrap_or(last).max(now);
         self.marks.push(Mark { at_ns, value });
         Ok(())
     }

@@ -5,6 +5,7 @@ use crate::job::{DIR, Job, MOUNT};
 use rustix::fs::{CWD, Mode, mkdirat};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use rustix::system::{RebootCommand, reboot};
+use rustix::time::{ClockId, clock_gettime};
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::process::ExitStatusExt;
@@ -18,6 +19,8 @@ pub const WORD: &str = "guest-init";
 pub const STARTED: u64 = 1 << 32;
 /// Mark after the command has ended and its file system is unmounted.
 pub const ENDED: u64 = 2 << 32;
+/// Bit of a mark that is the present time in ns, for the next mark.
+pub const TIME: u64 = 1 << 62;
 /// The file to which a program writes the number of a mark.
 const MARKS: &str = "/sys/kernel/um-ext-time/bc-message";
 
@@ -152,10 +155,18 @@ fn out_file(name: &str) -> io::Result<fs::File> {
 
 /// Tells the controller the number of a phase. A program in the guest uses numbers below 2^32.
 ///
+/// While the disk is idle, the guest lets time pass without telling the controller. So the time is
+/// sent before the number.
+///
 /// # Errors
 /// The file of the marks cannot be written, for example outside a guest.
 pub fn mark(value: u64) -> Result<(), String> {
-    fs::write(MARKS, format!("{value}\n")).map_err(|e| format!("write {MARKS}: {e}"))
+    let t = clock_gettime(ClockId::Monotonic);
+    let ns = t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64;
+    for number in [TIME | ns, value] {
+        fs::write(MARKS, format!("{number}\n")).map_err(|e| format!("write {MARKS}: {e}"))?;
+    }
+    Ok(())
 }
 
 fn write_setting(path: &str, value: &str) -> Result<(), String> {
