@@ -106,10 +106,16 @@ pub fn run(a: &GuestDiff, _quiet: bool) -> Result<(), Failure> {
     let done = run_all(&a.setup, all)?;
     // A command that fails at its start makes the same requests under every kernel.
     if let Some(d) = done.iter().find(|d| d.outcome.exit != 0) {
+        let text = String::from_utf8_lossy(&d.outcome.stderr);
+        let last = text.lines().rev().find(|l| !l.trim().is_empty());
         return Err(Failure::input(format!(
-            "the command failed with exit code {} under kernel {}, scheduler {}, seed {}; the \
-             kernels were not compared",
-            d.outcome.exit, d.cell.kernel.name, d.cell.scheduler, d.cell.seed
+            "the kernels were not compared: the command failed with exit code {} under kernel {}, \
+             scheduler {}, seed {}: {}",
+            d.outcome.exit,
+            d.cell.kernel.name,
+            d.cell.scheduler,
+            d.cell.seed,
+            last.unwrap_or("no message")
         )));
     }
     let (of_a, of_b) = done.split_at(n.min(done.len()));
@@ -226,22 +232,28 @@ fn choice(a: &[LogEntry], b: &[LogEntry], index: usize) -> String {
             .position(|o| decision(o) == decision(e))
             .map(|n| n + 1)
     };
+    let after = |n: usize| match n {
+        1 => "1 request later".to_owned(),
+        n => format!("{n} requests later"),
+    };
     match (later(x, b), later(y, a)) {
         (Some(n), Some(m)) => format!(
-            "Another order: kernel B issues kernel A's request {n} requests later, and kernel A issues \
-             kernel B's {m} later.\n"
+            "Another order: kernel B issues kernel A's request {}, and kernel A issues kernel B's \
+             {}.\n",
+            after(n),
+            after(m)
         ),
         (Some(n), None) => format!(
-            "Kernel B issues a request that kernel A does not issue, and kernel A's {n} requests later.\n"
+            "Kernel B issues a request that kernel A does not issue, and kernel A's {}.\n",
+            after(n)
         ),
         (None, Some(m)) => format!(
-            "Kernel A issues a request that kernel B does not issue, and kernel B's {m} requests later.\n"
+            "Kernel A issues a request that kernel B does not issue, and kernel B's {}.\n",
+            after(m)
         ),
-        (None, None) => {
-            "Each kernel issues a request that the other does not issue: another size or \
-                         position.\n"
-                .to_owned()
-        }
+        (None, None) => "Each kernel issues a request that the other does not issue: another size \
+                         or position.\n"
+            .to_owned(),
     }
 }
 
@@ -331,4 +343,41 @@ fn shown(a: &GuestDiff, pairs: &[Pair<'_>]) -> String {
     }
     out += &t.render_within(0, columns());
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seekwell_core::{Sector, Sectors};
+
+    fn log(sectors: &[u64]) -> Vec<LogEntry> {
+        let entry = |s: &u64| LogEntry {
+            arrive_ns: 0,
+            complete_ns: None,
+            op: Op::Read,
+            sector: Sector(*s),
+            sectors: Sectors(8),
+            error: false,
+        };
+        sectors.iter().map(entry).collect()
+    }
+
+    #[test]
+    fn choice_says_whether_order_or_requests_differ() {
+        let a = log(&[1, 2, 3, 4]);
+        let other = choice(&a, &log(&[1, 3, 4, 2]), 1);
+        assert!(
+            other.contains("kernel A's request 2 requests later"),
+            "{other}"
+        );
+        assert!(other.contains("kernel B's 1 request later"), "{other}");
+        let new = choice(&a, &log(&[1, 9, 2, 3]), 1);
+        assert!(
+            new.contains("Kernel B issues a request that kernel A does not issue"),
+            "{new}"
+        );
+        let both = choice(&a, &log(&[1, 9, 8, 7]), 1);
+        assert!(both.contains("Each kernel"), "{both}");
+        assert!(choice(&a, &log(&[1]), 1).contains("no further request"));
+    }
 }

@@ -125,11 +125,24 @@ fn visible(setup: &GuestSetup) -> Result<Vec<PathBuf>, Failure> {
             .map_err(|e| Failure::input(format!("--bind \"{}\": {e}", path.display())))?;
         all.push(full);
     }
-    for word in &setup.command {
+    // The guest has file systems of its own in these directories.
+    let guests = ["/tmp", "/var", "/run", "/dev", "/proc", "/sys"];
+    for (i, word) in setup.command.iter().enumerate() {
         let path = Path::new(word);
         let own = path.is_absolute() && !shared.iter().any(|s| path.starts_with(s));
-        if own && path.is_file() {
+        // An argument there can be a file of the guest. The program itself cannot.
+        let of_guest = i > 0 && guests.iter().any(|g| path.starts_with(g));
+        if own && !of_guest && path.is_file() {
             all.push(path.to_owned());
+        }
+    }
+    for (path, dir) in all.iter().flat_map(|p| guests.iter().map(move |g| (p, g))) {
+        if path.starts_with(dir) {
+            return Err(Failure::input(format!(
+                "{}: the guest has its own {dir}, so it cannot see the host's; copy the file to \
+                 another directory",
+                path.display()
+            )));
         }
     }
     all.retain(|p| !shared.iter().any(|s| p.starts_with(s)));
