@@ -41,6 +41,17 @@ diff -r "$work/a/guest" "$work/b/guest" >/dev/null || {
 cmp --quiet "$work/a.json" "$work/b.json" || echo "guest kernel: the JSON of two runs differs"
 echo "ok: guest kernel: 8 runs on two directories have identical request logs"
 
+# The simulation has the kernel's results and numbers of requests, and a comparison runs in guests.
+"$seekwell" guest check -d "$device" --seeds 1 -w fs-mark:files=20,size=16k \
+  -w sqlite:transactions=10 -w pgbench:scale=1,clients=4,transactions=20 >"$work/check" || {
+  cat "$work/check"
+  echo "FAILED: guest kernel: the simulation differs from the kernel"
+  exit 1
+}
+"$seekwell" compare --substrate kernel -d "$device" -w fs-mark:files=10 -w cmd:true --seeds 2 \
+  --results "$work/compared" --json --quiet | grep -q '"finished": *true'
+echo "ok: guest kernel: the simulation agrees in 3 workloads under 4 schedulers"
+
 # A kernel without differences to itself; and each failure has its own message.
 name=$("$seekwell" guest list | awk 'NR == 2 { print $1 }')
 "$seekwell" guest diff "$name" "$name" -d "$device" -s bfq --seeds 1 -- sh -c "$files" >/dev/null

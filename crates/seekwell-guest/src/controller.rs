@@ -21,8 +21,10 @@ pub struct Limits {
     pub stop: Option<Arc<AtomicBool>>,
     /// Most real time.
     pub wall: Duration,
-    /// Most virtual time.
+    /// Most virtual time after the pause that follows the mount.
     pub virtual_time: Duration,
+    /// The pause.
+    pub settle: Duration,
 }
 
 /// A number that a program in the guest wrote to `/sys/kernel/um-ext-time/bc-message`.
@@ -114,7 +116,9 @@ impl Controller {
                     }
                 }
                 (e, Some(t)) => {
-                    if Duration::from_nanos(t) > self.limits.virtual_time {
+                    if Duration::from_nanos(t).saturating_sub(self.limits.settle)
+                        > self.limits.virtual_time
+                    {
                         return Err(GuestError::TimeLimit(self.limits.virtual_time));
                     }
                     self.clock.set_free_until(e.unwrap_or(NEVER))?;

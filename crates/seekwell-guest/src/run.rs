@@ -155,6 +155,7 @@ impl Run {
             stop: self.stop.clone(),
             wall: self.wall_limit,
             virtual_time: self.time_limit,
+            settle: Duration::from_nanos(self.settle_ns()),
         };
         self.write_job(&run)?;
         let listen = |name: &str| {
@@ -251,7 +252,7 @@ impl Run {
             writes: self.writes.clone(),
             file_system: self.file_system.map_or("", FileSystem::name).to_owned(),
             mount_options: self.mount_options.clone(),
-            settle_ns: self.file_system.map_or(0, |_| settle_ns(self.seed)),
+            settle_ns: self.settle_ns(),
             command: self.command.clone(),
             environment: self.environment.clone(),
         };
@@ -269,6 +270,22 @@ impl Run {
         Ok(())
     }
 
+    /// Returns the time between the mount and the command, ns. After a mount, ext4 reads block
+    /// bitmaps in the background for some seconds. The last part is random, so that the command does
+    /// not start at the same point of the flusher's period of 5 s.
+    fn settle_ns(&self) -> u64 {
+        const MINUTE_NS: u64 = 60_000_000_000;
+        const PERIOD_NS: u64 = 5_000_000_000;
+        if self.file_system.is_none() {
+            return 0;
+        }
+        let mixed = self
+            .seed
+            .wrapping_add(1)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        MINUTE_NS + (mixed >> 20) % PERIOD_NS
+    }
+
     fn kernel_arguments(&self) -> Vec<String> {
         let fixed = "norandmaps rootfstype=hostfs rootflags=/ ro con=null con0=fd:0,fd:1 con1=null \
                      ssl=null quiet";
@@ -280,16 +297,6 @@ impl Run {
         all.extend(fixed.split_whitespace().map(str::to_owned));
         all
     }
-}
-
-/// Returns the time between the mount and the command, ns. After a mount, ext4 reads block bitmaps
-/// in the background for some seconds. The last part is random, so that the command does not start
-/// at the same point of the flusher's period of 5 s.
-fn settle_ns(seed: u64) -> u64 {
-    const MINUTE_NS: u64 = 60_000_000_000;
-    const PERIOD_NS: u64 = 5_000_000_000;
-    let mixed = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    MINUTE_NS + (mixed >> 20) % PERIOD_NS
 }
 
 /// Waits for the connection of the guest's clock. Returns `None` if there is none in time.
