@@ -2,7 +2,6 @@
 
 use crate::clock::{Asked, Clock, NEVER};
 use crate::error::GuestError;
-use crate::init::TIME;
 use crate::vhost::{Connection, Served};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -54,8 +53,6 @@ pub struct Controller {
     /// True while the guest runs; false while it waits for its turn.
     guest_runs: bool,
     marks: Vec<Mark>,
-    /// The guest's own time of the next mark.
-    told: Option<u64>,
 }
 
 impl Controller {
@@ -75,7 +72,6 @@ impl Controller {
             began,
             guest_runs: true,
             marks: Vec::new(),
-            told: None,
         }
     }
     /// Returns the current virtual time, ns.
@@ -203,14 +199,7 @@ impl Controller {
     }
 
     fn mark(&mut self, value: u64) -> Result<(), GuestError> {
-        let now = self.clock.now()?;
-        if value & TIME != 0 {
-            self.told = Some(value & !TIME);
-            return Ok(());
-        }
-        // A program's own mark has no time of its own. It is at least as late as the last mark.
-        let last = self.marks.last().map_or(0, |m| m.at_ns);
-        let at_ns = self.told.take().unwrap_or(last).max(now);
+        let at_ns = self.clock.now()?;
         self.marks.push(Mark { at_ns, value });
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! The guest's first process: mounts file systems, applies the settings, runs the command, records
 //! its result, and powers off.
 
+use crate::controller::Mark;
 use crate::job::{DIR, Job, MOUNT};
 use rustix::fs::{CWD, Mode, mkdirat};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
@@ -19,10 +20,10 @@ pub const WORD: &str = "guest-init";
 pub const STARTED: u64 = 1 << 32;
 /// Mark after the command has ended and its file system is unmounted.
 pub const ENDED: u64 = 2 << 32;
-/// Bit of a mark that is the present time in ns, for the next mark.
-pub const TIME: u64 = 1 << 62;
-/// The file to which a program writes the number of a mark.
-const MARKS: &str = "/sys/kernel/um-ext-time/bc-message";
+/// The file with the times of the phases.
+pub const MARKS: &str = "marks";
+/// The file to which a program may write the number of a mark (since 6.8).
+const BROADCAST: &str = "/sys/kernel/um-ext-time/bc-message";
 
 /// Runs as the guest's first process. Does not return in a guest.
 pub fn main() -> u8 {
@@ -61,7 +62,10 @@ fn base() -> Result<(), String> {
     let out = format!("{DIR}/out");
     attach("none", &out, "hostfs", &out)?;
     let _ = attach("cgroup2", "/sys/fs/cgroup", "cgroup2", "");
-    let _ = fs::set_permissions(MARKS, std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let _ = fs::set_permissions(
+        BROADCAST,
+        std::os::unix::fs::PermissionsExt::from_mode(0o666),
+    );
     Ok(())
 }
 
@@ -153,20 +157,32 @@ fn out_file(name: &str) -> io::Result<fs::File> {
     fs::File::create(Path::new(DIR).join("out").join(name))
 }
 
-/// Tells the controller the number of a phase. A program in the guest uses numbers below 2^32.
+/// Records the time of a phase for the controller. A program in the guest uses numbers below 2^32.
 ///
-/// While the disk is idle, the guest lets time pass without telling the controller. So the time is
-/// sent before the number.
+/// The controller cannot do it: while the disk is idle, the guest lets time pass without telling the
+/// controller.
 ///
 /// # Errors
 /// The file of the marks cannot be written, for example outside a guest.
 pub fn mark(value: u64) -> Result<(), String> {
     let t = clock_gettime(ClockId::Monotonic);
     let ns = t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64;
-    for number in [TIME | ns, value] {
-        fs::write(MARKS, format!("{number}\n")).map_err(|e| format!("write {MARKS}: {e}"))?;
-    }
-    Ok(())
+    let path = Path::new(DIR).join("out").join(MARKS);
+    let file = fs::OpenOptions::new().append(true).create(true).open(&path);
+    let written = file.and_then(|mut f| f.write_all(format!("{ns} {value}\n").as_bytes()));
+    written.map_err(|e| format!("write {}: {e}", path.display()))
+}
+
+/// Reads the marks that [`mark`] wrote.
+pub fn marks(text: &str) -> Vec<Mark> {
+    let parsed = text.lines().filter_map(|l| {
+        let (ns, value) = l.split_once(' ')?;
+        Some(Mark {
+            at_ns: ns.parse().ok()?,
+            value: value.parse().ok()?,
+        })
+    });
+    parsed.collect()
 }
 
 fn write_setting(path: &str, value: &str) -> Result<(), String> {
@@ -181,4 +197,18 @@ fn write_setting(path: &str, value: &str) -> Result<(), String> {
 /// Returns the name of disk `i`: vda, vdb, ...
 fn disk_name(i: usize) -> String {
     format!("vd{}", char::from(b'a' + (i as u8).min(25)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_are_read_with_their_times() {
+        let all = marks("12 4294967296\nbroken\n13 1\n");
+        let expected = [(12, STARTED), (13, 1)];
+        let expected = expected.map(|(at_ns, value)| Mark { at_ns, value });
+        assert_eq!(all, expected);
+        assert!(mark(1).is_err(), "this is not a guest");
+    }
 }

@@ -220,7 +220,9 @@ impl Run {
             .wait()
             .map_err(GuestError::host("wait for the guest"))?;
         let console = text().unwrap_or_default();
-        let (marks, disks) = controller.into_parts();
+        let (mut marks, disks) = controller.into_parts();
+        let own = fs::read_to_string(run.join("out").join(init::MARKS)).unwrap_or_default();
+        marks.extend(init::marks(&own));
         let time = |value| marks.iter().find(|m| m.value == value).map(|m| m.at_ns);
         let result = fs::read_to_string(run.join("out/status")).unwrap_or_default();
         let exit = match result.split_once(' ') {
