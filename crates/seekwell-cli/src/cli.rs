@@ -422,7 +422,7 @@ pub struct Run {
     /// With --dir: remove files that killed runs left there
     ///
     /// Nothing else is removed. If you give WORKLOAD, it runs afterwards.
-    #[arg(long, requires = "dir", help_heading = REAL)]
+    #[arg(long, requires = "dir", help_heading = REAL, hide_short_help = true)]
     pub clean_up: bool,
     /// Stop each run after SECONDS of its own time
     ///

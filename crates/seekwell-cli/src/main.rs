@@ -5,6 +5,7 @@ mod cli;
 mod cmd;
 mod events;
 mod fail;
+mod guests;
 mod harmless;
 mod json;
 mod lab;

@@ -2,8 +2,8 @@
 
 use crate::cells::Job;
 use crate::cli::Bench;
-use crate::cmd::guest::substrate::{self, Guests};
 use crate::fail::Failure;
+use crate::guests::{self, Guests};
 use seekwell::words::{self, Kernel, TypedMachine, TypedScheduler};
 use seekwell::{BackgroundSpec, QueueSpec, RunSpec, SpecErrors, WorkloadSpec, aligned, checked};
 use seekwell_lab::kernel::to_kernel;
@@ -179,7 +179,7 @@ pub fn all_runs(
     let machine = words::machine(machine);
     let bad = |e| Failure::input(format!("--machine: {e}"));
     let machine = machine.map_err(bad)?;
-    if substrate::is_asked(b) {
+    if guests::is_asked(b) {
         return kernel_runs(b, usual, &machine, workloads, &neighbours);
     }
     let typed = usual.typed(b)?;
@@ -225,7 +225,7 @@ fn kernel_runs(
     neighbours: &[BackgroundSpec],
 ) -> Result<Runs, Failure> {
     let bad = |e: SpecErrors| Failure::input(e.to_string());
-    let typed = substrate::schedulers(b)?;
+    let typed = guests::schedulers(b)?;
     let devices = usual.devices(b);
     let mut specs = Vec::new();
     for device in &devices {
@@ -261,7 +261,7 @@ fn kernel_runs(
 /// too.
 pub fn time_notes(b: &Bench, runs: &Runs) -> Vec<String> {
     let typed = b.schedulers.as_deref();
-    let chosen = !b.device.is_empty() && b.kernel.is_none() && !substrate::is_asked(b);
+    let chosen = !b.device.is_empty() && b.kernel.is_none() && !guests::is_asked(b);
     let typed = typed.filter(|_| chosen);
     let Some((_, typed)) = typed.map(more) else {
         return Vec::new();
@@ -332,8 +332,8 @@ pub fn files(b: &Bench) -> impl Iterator<Item = &Path> {
 /// little. Call this before [`of`], which opens some devices.
 pub fn memory(b: &Bench, usual: &Usual, quiet: bool) -> Result<(), Failure> {
     let devices = usual.devices(b);
-    let schedulers = match substrate::is_asked(b) {
-        true => substrate::schedulers(b)?.len(),
+    let schedulers = match guests::is_asked(b) {
+        true => guests::schedulers(b)?.len(),
         false => usual.typed(b)?.len(),
     };
     let runs = devices.len() * schedulers;

@@ -1,6 +1,5 @@
 //! `seekwell compare`: runs workloads on modelled disks under several schedulers.
 
-use super::guest::substrate;
 use super::run::{job_file, titled};
 use crate::cells::{Cells, Group};
 use crate::cli::Compare;
@@ -59,7 +58,7 @@ pub fn run(a: &Compare, quiet: bool) -> Result<(), Failure> {
     if let Some(dir) = &a.host {
         return super::onhost::command_line(a, dir, quiet);
     }
-    if substrate::is_asked(&a.bench) {
+    if crate::guests::is_asked(&a.bench) {
         return super::experiment::in_guests(a, quiet);
     }
     let output = a.output.output.as_deref();

@@ -16,7 +16,7 @@ mod explain;
 mod export;
 mod fidelity;
 mod formats;
-pub mod guest;
+mod guest;
 mod host;
 mod import;
 mod machines;

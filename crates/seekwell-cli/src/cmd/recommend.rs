@@ -1,10 +1,10 @@
 //! `seekwell recommend`: recommends a scheduler, from results or from a simulation.
 
 use super::compare::names;
-use super::guest::substrate::{self, Guests};
 use super::report::{results_of, something};
 use crate::cli::Recommend;
 use crate::fail::Failure;
+use crate::guests::{Guests, is_asked};
 use crate::lab::{self, Place};
 use crate::out::{Out, note, width};
 use crate::runs::{Simulator, asked};
@@ -126,7 +126,7 @@ fn simulated(a: &Recommend, quiet: bool) -> Result<(Results, Analysis, String), 
     let names = names(&plans);
     let list: Vec<(String, f64)> = names.iter().cloned().zip(own).collect();
     setups::memory(&b, &usual, quiet)?;
-    let guests = match substrate::is_asked(&b) {
+    let guests = match is_asked(&b) {
         true => Some(Guests::new(b.kernel.as_deref())?),
         false => None,
     };

@@ -1,10 +1,10 @@
 //! `seekwell run WORKLOAD`: runs one workload, in simulation under several schedulers, or on a real
 //! disk.
 
-use super::guest::substrate::{self, Guests};
 use crate::cli::Run;
 use crate::events::Events;
 use crate::fail::Failure;
+use crate::guests::{Guests, is_asked};
 use crate::json::document;
 use crate::lab::{self, Place};
 use crate::out::{Out, columns, note, width};
@@ -103,7 +103,7 @@ fn simulated(a: &Run, asked: &Asked, events: Events, quiet: bool) -> Result<(), 
         events: Some((&events, runs.schedulers)),
     };
     let place = Place::new(b, a.events.report.is_some())?;
-    let lab = match substrate::is_asked(b) {
+    let lab = match is_asked(b) {
         true => {
             let guests = Guests::new(b.kernel.as_deref())?;
             lab::carried_out(quiet, b, &place, &runs, &names, &guests)?

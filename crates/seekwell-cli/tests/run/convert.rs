@@ -331,6 +331,9 @@ fn remedies_name_only_existing_options() {
         good(&["new", "device", "--help"]),
         good(&["guest", "build", "--help"]),
         good(&["guest", "run", "--help"]),
+        good(&["guest", "diff", "--help"]),
+        good(&["guest", "check", "--help"]),
+        good(&["predict", "--help"]),
     ])
     .collect();
     let options = |text: &str| -> Vec<String> {

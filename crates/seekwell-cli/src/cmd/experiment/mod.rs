@@ -3,7 +3,7 @@
 
 mod screen;
 
-use super::guest::substrate::{self, Guests};
+use super::guest::substrate;
 use super::predict::scored::Compared;
 use super::report::{Look, write_page};
 use super::results::failure;
@@ -11,6 +11,7 @@ use super::switch::show::quoted;
 use crate::cells::cancelling;
 use crate::cli::Compare;
 use crate::fail::Failure;
+use crate::guests::{Guests, is_asked};
 use crate::lab::Collect;
 use crate::out::{Out, note, width};
 use crate::progress::Progress;
@@ -301,7 +302,7 @@ pub fn run(a: &Compare, file: &Path, quiet: bool) -> Result<(), Failure> {
         )));
     }
     let e = read(file)?;
-    if substrate::is_asked(&a.bench) {
+    if is_asked(&a.bench) {
         return in_guest_kernels(a, substrate::of_file(e)?, Some(file), quiet);
     }
     if a.bench.kernel.is_some() {

@@ -1,10 +1,10 @@
 //! `seekwell guest diff`: the first request at which two kernels differ.
 
-use super::failed;
 use super::requests::{Requests, seconds};
 use super::work::{Done, cells, run_all};
 use crate::cli::GuestDiff;
 use crate::fail::Failure;
+use crate::guests::failed;
 use crate::out::{Out, columns};
 use seekwell_core::Op;
 use seekwell_guest::{Kernel, LogEntry, cache_dir};

@@ -1,24 +1,18 @@
 //! The part of the substrate `kernel` that runs inside the guest: it makes one run as on a host.
 
 use crate::fail::Failure;
+use crate::guests::{INSIDE_SPEC, INSIDE_STARTED};
 use seekwell::{Cancel, RunSpec};
-use seekwell_guest::{DISK, PROGRAM, mark};
+use seekwell_guest::{DISK, mark};
 use seekwell_lab::conduct::{Job, NoRun, Runner};
 use seekwell_lab::host::{Bench, DeviceOf};
 use seekwell_lab::results::RunKey;
 use std::io::Write;
 use std::path::Path;
 
-/// The command of the guest.
-pub const COMMAND: [&str; 3] = [PROGRAM, "guest", "inside"];
-/// The environment variable with the specification in JSON.
-pub const SPEC: &str = "SEEKWELL_GUEST_SPEC";
-/// The mark that is written when the clock of the record starts.
-pub const STARTED: u64 = 1;
-
 /// Makes the run of the specification and prints its record.
 pub fn run() -> Result<(), Failure> {
-    let text = std::env::var(SPEC).map_err(|_| {
+    let text = std::env::var(INSIDE_SPEC).map_err(|_| {
         Failure::input(
             "this command runs inside a guest: use `seekwell compare --substrate kernel`",
         )
@@ -50,5 +44,5 @@ pub fn run() -> Result<(), Failure> {
 
 fn started() {
     // Without the mark, the record has no figures of the disk.
-    let _ = mark(STARTED);
+    let _ = mark(INSIDE_STARTED);
 }

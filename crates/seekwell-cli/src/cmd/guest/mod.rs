@@ -11,16 +11,12 @@ mod work;
 
 use crate::cli::{Guest, GuestAction, GuestBuild, GuestList};
 use crate::fail::Failure;
+use crate::guests::failed;
 use crate::out::{Out, columns, note};
-use seekwell_guest::{Build, FileSystem, GuestError, Kernel, cache_dir};
+use seekwell_guest::{Build, FileSystem, Kernel, cache_dir};
 use seekwell_report::style::NAME;
 use seekwell_report::table::{Align, Table, painted};
 use serde_json::json;
-
-/// Converts an error of the guest.
-pub fn failed(e: GuestError) -> Failure {
-    Failure::input(e.to_string())
-}
 
 /// Runs the command.
 pub fn run(a: &Guest, quiet: bool) -> Result<(), Failure> {

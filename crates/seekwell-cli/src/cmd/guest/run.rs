@@ -1,11 +1,11 @@
 //! `seekwell guest run`: one command under several schedulers of a real kernel.
 
-use super::failed;
 use super::figures::{Figure, of_record};
 use super::requests::{Requests, seconds};
 use super::work::{Done, cells, run_all, work_name};
 use crate::cli::{GuestRun, GuestSetup};
 use crate::fail::Failure;
+use crate::guests::failed;
 use crate::out::{Out, columns, note};
 use seekwell_guest::{Kernel, LogEntry, cache_dir};
 use seekwell_lab::analysis::analyse;

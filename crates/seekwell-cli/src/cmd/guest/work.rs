@@ -1,19 +1,13 @@
 //! Runs the cells of a setup in parallel guests.
 
-use super::failed;
 use crate::cli::GuestSetup;
 use crate::fail::Failure;
-use seekwell_core::DeviceFacts;
+use crate::guests::{failed, queue_writes, segments};
 use seekwell_guest::{DISK, FileSystem, GuestError, Kernel, Outcome, PROGRAM, Run, SEGMENTS_MAX};
-use seekwell_sim::limits;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-
-/// The largest request of the kernel without a limit of the device, in KiB
-/// (`BLK_DEF_MAX_SECTORS_CAP`, 6.12).
-pub const KERNEL_MAX_KB: u32 = 1280;
 
 /// One run: kernel, scheduler with tunables, seed.
 #[derive(Clone, Debug)]
@@ -209,37 +203,4 @@ fn one(
         time_limit: seconds(setup.time_limit),
     };
     run.execute(program).map_err(|e: GuestError| failed(e))
-}
-
-/// Returns the writes that give the queue of disk `i` the properties of its device.
-pub fn queue_writes(i: usize, f: &DeviceFacts) -> Vec<(String, String)> {
-    let queue = format!(
-        "/sys/block/vd{}/queue",
-        char::from(b'a' + (i as u8).min(25))
-    );
-    let rotational = u8::from(f.rotational).to_string();
-    let mut all = vec![(format!("{queue}/rotational"), rotational)];
-    let kb = f.max_sectors.0 / 2;
-    if kb < KERNEL_MAX_KB {
-        all.push((format!("{queue}/max_sectors_kb"), kb.to_string()));
-    }
-    all
-}
-
-/// Returns the length of the scatter list that the usual driver of a device has.
-pub fn segments(f: &DeviceFacts) -> u32 {
-    limits::segments(f).unwrap_or(SEGMENTS_MAX)
-}
-
-/// Returns whether a setting is an attribute of the queue, and not of its scheduler.
-pub fn is_queue_attribute(name: &str) -> bool {
-    [
-        "wbt_lat_usec",
-        "nr_requests",
-        "read_ahead_kb",
-        "max_sectors_kb",
-        "nomerges",
-        "rotational",
-    ]
-    .contains(&name)
 }

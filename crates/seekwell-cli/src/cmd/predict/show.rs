@@ -328,7 +328,7 @@ mod tests {
         assert!(setting(&f, "sda").contains("seekwell apply bfq --device sda --persist"));
         let f = of(&[("a", "bfq", Ahead, 1.5), ("b", "bfq", Behind, 0.5)]);
         assert_eq!(one(&f), None, "it loses the other workload");
-        assert!(setting(&f, "sda").contains("disagree"));
+        assert!(setting(&f, "sda").contains("No scheduler is best for all"));
         let f = of(&[("a", "bfq", Ahead, 1.5), ("b", "kyber", Ahead, 1.5)]);
         assert_eq!(one(&f), None, "two winners");
         let f = of(&[("a", "bfq", Level, 1.0)]);

@@ -4,9 +4,9 @@ mod rows;
 mod sample;
 mod show;
 
-use super::substrate::{Guests, SCHEDULERS};
 use crate::cli::GuestCheck;
 use crate::fail::Failure;
+use crate::guests::{Guests, SCHEDULERS, window};
 use crate::out::Out;
 use rows::{Row, Verdict};
 use sample::Sample;
@@ -78,8 +78,8 @@ fn pair(cell: &Cell, guests: &Guests) -> Result<Pair, String> {
     let simulated =
         sample::of_simulation(&cell.simulated).map_err(|e| format!("simulated: {e}"))?;
     let (record, done) = guests.record(&cell.kernel, &Cancel::new())?;
-    let window = super::substrate::window(&record, &done);
-    let window = window.ok_or("the guest did not report the start of the workload")?;
+    let measured = window(&record, &done);
+    let window = measured.ok_or("the guest did not report the start of the workload")?;
     Ok((simulated, sample::of_guest(&record, &done, window)))
 }
 

@@ -48,7 +48,7 @@ fn sample(record: &Record, requests: impl Iterator<Item = (Op, Sectors)>) -> Sam
         let mut add = |name: String| *all.entry((Kind::Count, name)).or_default() += 1.0;
         add(word.to_owned());
         if op != Op::Flush {
-            let kib = sectors.bytes() / 1024;
+            let kib = sectors.bytes().div_ceil(1024);
             let class = CLASSES.iter().find(|c| kib <= c.0).map_or("", |c| c.1);
             add(format!("{word} {class}"));
         }
