@@ -417,7 +417,8 @@ pub struct Run {
             "events", "report"])]
     pub dir: Option<PathBuf>,
     /// With --dir: device or file for raw reads
-    #[arg(long, value_name = "PATH", requires = "dir", value_hint = ValueHint::AnyPath, help_heading = REAL)]
+    #[arg(long, value_name = "PATH", requires = "dir", value_hint = ValueHint::AnyPath, help_heading = REAL,
+        hide_short_help = true)]
     pub raw: Option<PathBuf>,
     /// With --dir: remove files that killed runs left there
     ///

@@ -303,13 +303,15 @@ mod tests {
                     (ACK, 2, _) => {}
                     (op, seq, time) => {
                         guest.write_all(&message(ACK, seq, 0)).expect("sent");
-                        break (op, time);
+                        // The socket stays open until the clock has answered WAIT.
+                        break (op, time, guest);
                     }
                 }
             }
         });
         clock.set_free_until(4_000).expect("valid");
-        assert_eq!(fake.join().expect("the fake guest"), (FREE_UNTIL, 4_000));
+        let (op, time, _guest) = fake.join().expect("the fake guest");
+        assert_eq!((op, time), (FREE_UNTIL, 4_000));
         let mut asked = clock.postponed();
         if asked.is_none() {
             asked = Some(clock.receive().expect("valid"));

@@ -502,11 +502,7 @@ mod tests {
             };
             placement_of(&spec).map(drop).map_err(|e| e.to_string())
         };
-        for line in [
-            "filename=/dev/sda",
-            "directory = ../x",
-            "filename=a:/dev/sdb",
-        ] {
+        for line in ["filename=/dev/sda", "directory = ../x", "filename=../../x"] {
             let e = checked(line).expect_err(line);
             assert!(e.contains("outside the experiment's directory"), "{e}");
         }
