@@ -372,7 +372,7 @@ pub struct Run {
     /// Name from `seekwell workloads`, or path of a fio job file
     #[arg(required_unless_present_any = ["clean_up", "fio"], long_help = workloads())]
     pub workload: Option<String>,
-    /// A fio command instead of WORKLOAD: -- fio --name=a --rw=read --size=1g
+    /// A fio command instead of WORKLOAD
     #[arg(last = true, value_name = "FIO COMMAND", conflicts_with_all = ["workload", "param"])]
     pub fio: Vec<String>,
     /// Devices, schedulers and repeats
@@ -417,8 +417,7 @@ pub struct Run {
             "events", "report"])]
     pub dir: Option<PathBuf>,
     /// With --dir: device or file for raw reads
-    #[arg(long, value_name = "PATH", requires = "dir", value_hint = ValueHint::AnyPath, help_heading = REAL,
-        hide_short_help = true)]
+    #[arg(long, value_name = "PATH", requires = "dir", value_hint = ValueHint::AnyPath, help_heading = REAL)]
     pub raw: Option<PathBuf>,
     /// With --dir: remove files that killed runs left there
     ///
