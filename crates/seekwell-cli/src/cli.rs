@@ -373,6 +373,8 @@ pub struct Run {
     #[arg(required_unless_present_any = ["clean_up", "fio"], long_help = workloads())]
     pub workload: Option<String>,
     /// A fio command instead of WORKLOAD
+    ///
+    /// For example: -- fio --name=a --rw=read --size=1g
     #[arg(last = true, value_name = "FIO COMMAND", conflicts_with_all = ["workload", "param"])]
     pub fio: Vec<String>,
     /// Devices, schedulers and repeats
