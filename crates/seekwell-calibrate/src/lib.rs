@@ -45,7 +45,9 @@ pub const SMALLEST: u64 = 32_768;
 /// result of a disturbance. The calibration then starts again as long as the budget allows.
 pub fn calibrate(probe: &mut dyn Probe, options: Options, tell: &mut dyn FnMut(Progress)) -> Fit {
     let mut s = Session::new(probe, options, tell);
-    for attempt in 1.. {
+    let mut attempt = 0;
+    loop {
+        attempt += 1;
         let (mut kind, mut because) = (Kind::Unknown, String::from("stopped before it was known"));
         let cut = look(&mut s, &mut kind, &mut because).err();
         let misfit = s.misfit(kind);
@@ -57,7 +59,6 @@ pub fn calibrate(probe: &mut dyn Probe, options: Options, tell: &mut dyn FnMut(P
         }
         s.again(&misfit.unwrap_or(because));
     }
-    unreachable!("the last attempt returns")
 }
 
 /// Largest number of attempts in a calibration.

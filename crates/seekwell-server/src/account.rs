@@ -28,13 +28,13 @@ const HIDDEN_MAX: f64 = 0.01;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// The p99 of lateness is at most 2 % of the model's median latency. The error of the mean
-    /// latency is at most 1 %.
+    /// The 99th percentile of lateness is at most 2 % of the model's median latency. The error of
+    /// the mean latency is at most 1 %.
     Exact,
-    /// The p99 of lateness is at most 10 %, and the error of the mean is at most 3 %.
+    /// The 99th percentile of lateness is at most 10 %, and the error of the mean is at most 3 %.
     Good,
-    /// The p99 of lateness is at most 30 %, and the error of the mean is at most 10 %. Only
-    /// differences between schedulers that exceed twice the error of the mean are reliable.
+    /// The 99th percentile of lateness is at most 30 %, and the error of the mean is at most 10 %.
+    /// Only differences between schedulers that exceed twice the error of the mean are reliable.
     Usable,
     /// No command completed.
     Idle,

@@ -106,24 +106,7 @@ fn asked(a: &Compare, dir: &Path) -> Result<HostDesign, Failure> {
         true => USUAL.to_vec(),
         false => a.workload.iter().map(String::as_str).collect(),
     };
-    for text in given {
-        let alone = text.contains([':', '/', ' ']) || text.ends_with(".toml");
-        let parts: Vec<&str> = match alone {
-            true => vec![text],
-            false => text
-                .split(',')
-                .map(str::trim)
-                .filter(|s| !s.is_empty())
-                .collect(),
-        };
-        for one in parts {
-            let mut w = words::work(one, &BTreeMap::new()).map_err(|e| Failure::words("", &e))?;
-            for b in &a.beside {
-                w = w.with(b).map_err(|e| Failure::words("--beside ", &e))?;
-            }
-            d.work.push(w);
-        }
-    }
+    d.work = works(&given, &a.beside)?;
     if a.workload.is_empty() {
         // Of the default workloads, those that are installed.
         let all = std::mem::take(&mut d.work);
@@ -134,8 +117,32 @@ fn asked(a: &Compare, dir: &Path) -> Result<HostDesign, Failure> {
     Ok(d)
 }
 
+/// Parses requested workloads, each with the workloads that run alongside.
+pub fn works(given: &[&str], beside: &[String]) -> Result<Vec<words::HostWork>, Failure> {
+    let mut all = Vec::new();
+    for text in given {
+        let single = text.contains([':', '/', ' ']) || text.ends_with(".toml");
+        let parts: Vec<&str> = match single {
+            true => vec![text],
+            false => text
+                .split(',')
+                .map(str::trim)
+                .filter(|s| !s.is_empty())
+                .collect(),
+        };
+        for part in parts {
+            let mut w = words::work(part, &BTreeMap::new()).map_err(|e| Failure::words("", &e))?;
+            for b in beside {
+                w = w.with(b).map_err(|e| Failure::words("--beside ", &e))?;
+            }
+            all.push(w);
+        }
+    }
+    Ok(all)
+}
+
 /// Makes the first of these metrics that a workload reports its only deciding metric.
-fn judged_by(metrics: &[String], work: &mut [words::HostWork]) -> Result<(), Failure> {
+pub fn judged_by(metrics: &[String], work: &mut [words::HostWork]) -> Result<(), Failure> {
     let mut refused = None;
     let mut taken = false;
     for metric in metrics.iter().rev() {

@@ -141,20 +141,18 @@ fn sum(text: &str, one: &dyn Fn(&str) -> Option<f64>) -> Option<f64> {
 
 /// Splits a list at a separator that has no backslash before it. The backslashes are removed.
 pub(super) fn list(text: &str, separator: char) -> Vec<String> {
-    let mut all = vec![String::new()];
+    let (mut all, mut part) = (Vec::new(), String::new());
     let mut letters = text.chars().peekable();
     while let Some(c) = letters.next() {
-        if c == '\\' && letters.peek() == Some(&separator) {
-            letters.next();
-            all.last_mut()
-                .expect("the list is not empty")
-                .push(separator);
+        if c == '\\' && letters.next_if_eq(&separator).is_some() {
+            part.push(separator);
         } else if c == separator {
-            all.push(String::new());
+            all.push(std::mem::take(&mut part));
         } else {
-            all.last_mut().expect("the list is not empty").push(c);
+            part.push(c);
         }
     }
+    all.push(part);
     all
 }
 

@@ -30,7 +30,7 @@ pub const WORKLOAD: Workload = Workload {
         param("test", Kind::Choice(&["write", "read"]), "write",
             "test that gives the metric: -i0, or -i0 -i1"),
         param("flush", Kind::Flag, "no",
-            "include an fsync in the measured time of the write (-e of later profiles)"),
+            "include an fsync in the measured time of the write (iozone -e, as in later profiles)"),
     ],
     profiles: &[
         profile("write", "8GB write", &[]),

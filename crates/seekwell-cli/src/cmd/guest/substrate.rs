@@ -1,15 +1,15 @@
 //! The substrate `kernel`: experiments in guests.
 
+use super::super::onhost::{judged_by, works};
 use crate::cli::Compare;
 use crate::fail::Failure;
 use crate::guests::schedulers;
 use crate::setups::{self, Usual};
 use seekwell::words;
 use seekwell_lab::experiment::{Experiment, Faults};
-use seekwell_lab::host::{HostWork, words as host_words};
+use seekwell_lab::host::HostWork;
 use seekwell_lab::kernel::{KernelDesign, moved};
 use seekwell_lab::results::{Method, StopRule};
-use std::collections::BTreeMap;
 
 /// Number of blocks without `--seeds`.
 const BLOCKS: u32 = 5;
@@ -21,8 +21,6 @@ pub fn asked(a: &Compare) -> Result<Experiment, Failure> {
     let b = &a.bench;
     let machine = setups::with_cgroups(&a.machine, &a.cgroup);
     let typed = words::machine(&machine).map_err(|e| Failure::input(format!("--machine: {e}")))?;
-    let mut queue = setups::queue(b);
-    queue.depth = b.depth;
     let devices = Usual::single_device(b).devices(b).into_iter();
     let devices: Result<Vec<_>, _> = devices
         .map(|d| words::device(&d).map_err(|e| Failure::words("", &e)))
@@ -43,38 +41,18 @@ pub fn asked(a: &Compare) -> Result<Experiment, Failure> {
         work: workloads(a)?,
         machine: typed.spec.clone(),
         limit_s: typed.limit_s,
-        queue,
+        queue: setups::queue(b),
     };
     design.experiment().map_err(faults)
 }
 
 fn workloads(a: &Compare) -> Result<Vec<HostWork>, Failure> {
-    let mut all = Vec::new();
-    let usual = USUAL.map(str::to_owned);
-    let given = if a.workload.is_empty() {
-        &usual[..]
-    } else {
-        &a.workload
+    let given: Vec<&str> = match a.workload.is_empty() {
+        true => USUAL.to_vec(),
+        false => a.workload.iter().map(String::as_str).collect(),
     };
-    for text in given {
-        let single = text.contains([':', '/', ' ']) || text.ends_with(".toml");
-        let parts: Vec<&str> = match single {
-            true => vec![text],
-            false => text
-                .split(',')
-                .map(str::trim)
-                .filter(|s| !s.is_empty())
-                .collect(),
-        };
-        for part in parts {
-            let read = host_words::work(part, &BTreeMap::new());
-            let mut w = read.map_err(|e| Failure::words("", &e))?;
-            for b in &a.beside {
-                w = w.with(b).map_err(|e| Failure::words("--beside ", &e))?;
-            }
-            all.push(w);
-        }
-    }
+    let mut all = works(&given, &a.beside)?;
+    judged_by(&a.bench.metric, &mut all)?;
     Ok(all)
 }
 

@@ -56,7 +56,7 @@ pub const WORKLOAD: Workload = Workload {
     #[rustfmt::skip]
     profiles: &[
         profile("android", "journal mode of Android 4.1 to 4.4", &[("journal", "persist")]),
-        profile("truncate", "journal mode of later Android", &[("journal", "truncate")]),
+        profile("truncate", "journal mode of later Android versions", &[("journal", "truncate")]),
         profile("wal", "write-ahead log", &[("journal", "wal")]),
     ],
     needs: Needs::Directory,
