@@ -106,6 +106,6 @@ mod tests {
         assert_eq!(count("writes to 32 KiB"), Some(2.0));
         assert_eq!(count("writes above 256 KiB"), Some(1.0));
         assert_eq!(count("flushes"), Some(1.0));
-        assert_eq!(all.len(), 7);
+        assert_eq!(all.len(), 6);
     }
 }
