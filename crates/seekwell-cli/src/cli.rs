@@ -17,6 +17,7 @@ mod report;
 mod reproduce;
 mod results;
 mod traces;
+mod trial;
 
 pub use bench::*;
 use choices::{cgroup, machine, modes, workloads};
@@ -31,6 +32,7 @@ pub use report::*;
 pub use reproduce::*;
 pub use results::*;
 pub use traces::*;
+pub use trial::*;
 
 /// Compares Linux I/O schedulers from 2002 to today with modelled disks, programs, and traces.
 #[derive(Parser, Debug)]
@@ -278,6 +280,12 @@ pub enum Command {
     /// Each prediction states the probability that it is right. --verify measures it (root).
     /// --record shows how good past predictions were. See docs/predict.md.
     Predict(Predict),
+    /// Switch the scheduler periodically while the machine works, and decide (root)
+    ///
+    /// The active scheduler changes every period, in random order, while your own programs run.
+    /// Nothing is started on the disk. A guard ends periods that make the work much worse. The
+    /// settings are restored at the end, also after kill -9. See docs/trial.md.
+    Trial(Trial),
     /// Set a scheduler and tunables until reboot, or for one command
     ///
     /// The command sets the scheduler and reads the setting back. It prints which other settings

@@ -19,6 +19,7 @@ pub mod left;
 pub mod machine;
 pub mod machine_facts;
 pub mod mapping;
+pub mod observe;
 pub mod place;
 pub mod probe;
 pub mod program;

@@ -13,6 +13,8 @@
 //!
 //! [`predict`] simulates a real disk with its own settings, and scores the predictions.
 //!
+//! [`trial`] changes the scheduler of a machine at work every period, and measures each period.
+//!
 //! [`usual`] lists the defaults. [`arena`] compares a scheduler with all its rivals. The evidence
 //! about Seekwell itself is in `seekwell-evidence`. This crate prints nothing.
 
@@ -30,4 +32,5 @@ pub mod predict;
 pub mod results;
 pub mod scenes;
 pub mod stats;
+pub mod trial;
 pub mod usual;

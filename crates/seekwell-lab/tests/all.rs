@@ -23,5 +23,6 @@ mod schema_check;
 mod scipy;
 #[path = "store/main.rs"]
 mod store;
+mod trial;
 mod vectors;
 mod warm_up;

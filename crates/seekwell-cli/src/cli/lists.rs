@@ -195,8 +195,17 @@ pub struct Calibrate {
     pub json: bool,
 }
 
-/// Parses a time such as `3m`, `90s` or `1m30s` and returns seconds.
+/// Parses a time such as `3m`, `90s` or `1m30s`, of at least 5 seconds, and returns seconds.
 pub(super) fn budget(text: &str) -> Result<f64, String> {
+    let s = seconds(text)?;
+    match s < 5.0 {
+        true => Err(format!("`{text}` is less than 5 seconds")),
+        false => Ok(s),
+    }
+}
+
+/// Parses a time of 1 second to 24 hours and returns seconds.
+pub(super) fn seconds(text: &str) -> Result<f64, String> {
     let bad = || format!("`{text}` is not a time; write for example 90s, 3m or 1m30s");
     let (mut rest, mut sum) = (text, 0.0);
     while !rest.is_empty() {
@@ -213,10 +222,9 @@ pub(super) fn budget(text: &str) -> Result<f64, String> {
             };
         rest = &tail[unit.len_utf8()..];
     }
-    if (5.0..=86_400.0).contains(&sum) {
-        Ok(sum)
-    } else {
-        Err(format!("`{text}` is outside 5 seconds to 24 hours"))
+    match (1.0..=86_400.0).contains(&sum) {
+        true => Ok(sum),
+        false => Err(format!("`{text}` is outside 1 second to 24 hours")),
     }
 }
 

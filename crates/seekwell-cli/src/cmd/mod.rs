@@ -37,6 +37,7 @@ mod schedulers;
 mod serve;
 mod switch;
 mod trace;
+mod trial;
 mod verify_kernel;
 mod withsim;
 mod workloads;
@@ -72,6 +73,7 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Switch(a) => switch::run(a, cli.quiet),
         Command::Apply(a) => apply::run(a, cli.quiet),
         Command::Predict(a) => predict::run(a, cli.quiet),
+        Command::Trial(a) => trial::run(a, cli.quiet),
         Command::Record(a) => record::run(a, cli.quiet),
         Command::Import(a) => import::run(a, cli.quiet),
         Command::Doctor(a) => doctor::run(a),

@@ -305,6 +305,25 @@ fn tried(e: &Experiment, bench: &Bench, cancel: &Cancel) -> Result<f64, Failure>
     Ok(seconds)
 }
 
+/// Locks the devices and records their settings, after the settings of killed runs are restored.
+/// The guard process restores them if this process is killed. Signals must be caught.
+pub fn hold(on: &DeviceOf, words: &str, quiet: bool) -> Result<(Switched, Option<Guard>), Failure> {
+    let records = Records::default();
+    // The guard process must inherit blocked signals, so signals are blocked while it is started.
+    // Afterwards this process catches them again.
+    let held = Held::new().map_err(|e| bad(format!("signals cannot be blocked: {e}")))?;
+    for found in records.restore(on.tree(), None) {
+        note(quiet, &show::found(&found?));
+    }
+    let guard = Guard::start()
+        .inspect_err(|e| note(quiet, &format!("cannot start a guardian process: {e}")))
+        .ok();
+    let devices: Vec<_> = on.devices().iter().collect();
+    let switched = Switched::hold(on.tree(), &records, &devices, words)?;
+    drop(held);
+    Ok((switched, guard))
+}
+
 fn run(a: &Compare, design: &HostDesign, named: Option<&Path>, quiet: bool) -> Result<(), Failure> {
     let output = a.output.output.as_deref();
     Out::check(output)?;
@@ -347,25 +366,14 @@ fn run(a: &Compare, design: &HostDesign, named: Option<&Path>, quiet: bool) -> R
         return out.done();
     }
     confirmed(design, &on)?;
-    let (tree, records) = (on.tree().clone(), Records::default());
+    let tree = on.tree().clone();
     // Signals are caught until everything is restored, because a signal between two steps must not
     // end this program.
     let caught = Signals::catch().map_err(|e| bad(format!("signals cannot be caught: {e}")))?;
     let (switched, guard) = match on.may_set() {
         false => (None, None),
         true => {
-            // The guard process must inherit blocked signals, so signals are blocked while it is
-            // started. Afterwards this process catches them again.
-            let held = Held::new().map_err(|e| bad(format!("signals cannot be blocked: {e}")))?;
-            for found in records.restore(&tree, None) {
-                note(quiet, &show::found(&found?));
-            }
-            let guard = Guard::start()
-                .inspect_err(|e| note(quiet, &format!("cannot start a guardian process: {e}")))
-                .ok();
-            let devices: Vec<_> = on.devices().iter().collect();
-            let switched = Switched::hold(&tree, &records, &devices, &e.about.name)?;
-            drop(held);
+            let (switched, guard) = hold(&on, &e.about.name, quiet)?;
             (Some(switched), guard)
         }
     };
@@ -479,6 +487,7 @@ fn measured(
             substrate: Substrate::Host,
             noted,
             twin: Some(twin),
+            resumable: true,
         },
         quiet,
     )

@@ -54,7 +54,7 @@ fn all_weighted(texts: &[String]) -> Result<Vec<(String, f64)>, Failure> {
 fn weights(list: &[(String, f64)]) -> Weights {
     Weights {
         named: list.iter().cloned().collect(),
-        only: true,
+        only: !list.is_empty(),
     }
 }
 

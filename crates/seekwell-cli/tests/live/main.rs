@@ -23,6 +23,7 @@ mod rig;
 mod submitters;
 mod switch;
 mod throttle;
+mod trial;
 mod twin;
 mod xfs;
 

@@ -246,6 +246,13 @@ impl Records {
         lock.is_ok_and(|l| l.try_lock_shared().is_err())
     }
 
+    /// Returns the process that has locked the device for this purpose. `None` if no running
+    /// process has.
+    pub fn holder(&self, device: &str, words: &str) -> Option<u32> {
+        let entry = self.load(device)?;
+        (entry.words == words && self.is_held(device)).then_some(entry.pid)
+    }
+
     /// Restores the settings of killed runs, one after the other. With `only`, restores only this
     /// device. After an error the record is kept for the next attempt.
     pub fn restore(&self, tree: &Tree, only: Option<&str>) -> Vec<Result<Found, SwitchError>> {

@@ -294,6 +294,14 @@ pub(crate) fn deciding(w: &HostWork) -> Result<(Deciding, MetricInfo), SpecError
         let primary = Primary::Metric(info.name.clone());
         return Ok((Deciding::alone(primary), info));
     }
+    if let (What::OwnWork, Some(name)) = (&what_runs, &w.metric) {
+        // The trial knows the unit and the direction of its metrics.
+        let info = MetricInfo {
+            name: name.clone(),
+            ..MetricInfo::default()
+        };
+        return Ok((Deciding::alone(Primary::Metric(name.clone())), info));
+    }
     let deciding = match &w.metric {
         Some(text) => Deciding::alone(Primary::parse(text, &w.spec)?),
         None => Deciding::usual(&w.spec),

@@ -40,6 +40,19 @@ impl DeviceOf {
     /// The path does not exist, is not a directory, or is not writable.
     pub fn find(path: &Path) -> Result<DeviceOf, String> {
         seekwell_host::place::usable(path).map_err(|e| e.to_string().replace("--dir", "--host"))?;
+        DeviceOf::of(path)
+    }
+    /// Finds the devices below a path of this machine: a directory, a file, or a device with or
+    /// without `/dev/`. Nothing needs to be writable.
+    ///
+    /// # Errors
+    /// The path does not exist.
+    pub fn of(path: &Path) -> Result<DeviceOf, String> {
+        let node = Path::new("/dev").join(path);
+        let path = match !path.exists() && node.exists() {
+            true => node.as_path(),
+            false => path,
+        };
         let tree = Tree::default();
         let machine = Machine::read(&tree);
         let path = std::fs::canonicalize(path).map_err(|e| format!("{}: {e}", path.display()))?;
@@ -149,7 +162,7 @@ impl DeviceOf {
     }
     /// Returns why no further runs are possible; `None` if they are possible.
     fn gone(&self) -> Option<String> {
-        if !self.path.is_dir() {
+        if !self.path.exists() {
             return Some(format!("{}: the directory is gone", self.path.display()));
         }
         self.devices.iter().find_map(|then| {
@@ -227,7 +240,7 @@ impl Bench {
     }
 
     /// Sets the scheduler and attributes of a run, and verifies that they are active.
-    fn set(&self, spec: &RunSpec) -> Result<(), String> {
+    pub(crate) fn set(&self, spec: &RunSpec) -> Result<(), String> {
         let mut switched = locked(&self.switched);
         let Some(switched) = switched.as_mut() else {
             return match self.on.in_force() {
@@ -252,7 +265,7 @@ impl Bench {
 
     /// Returns changes that other programs made during the run. The first value describes a change
     /// of the scheduler, the second describes changes of other settings.
-    fn meddled(&self, spec: &RunSpec) -> (Option<String>, Vec<String>) {
+    pub(crate) fn meddled(&self, spec: &RunSpec) -> (Option<String>, Vec<String>) {
         let notes = locked(&self.switched)
             .as_ref()
             .map(Switched::disturbed)
@@ -267,6 +280,23 @@ impl Bench {
             )
         });
         (other, notes)
+    }
+
+    /// Returns why no further runs are possible; `None` if they are possible.
+    pub(crate) fn gone(&self) -> Option<String> {
+        self.on.gone()
+    }
+
+    /// Adds the settings of the devices to the record of a run.
+    pub(crate) fn describe(&self, spec: &RunSpec, record: &mut Record) {
+        record.scheduler = SchedulerUsed {
+            spec: spec.scheduler_label(),
+            name: spec.scheduler.name.clone(),
+            tunables: self.settings(),
+            layer: "host".to_owned(),
+            ..std::mem::take(&mut record.scheduler)
+        };
+        record.queue = self.limits();
     }
 
     /// Returns all settings of the first device.
@@ -398,6 +428,7 @@ pub(super) fn once(workload: &seekwell::WorkloadSpec, doing: &Doing<'_>) -> Resu
             }
         },
         What::Script(plan) => script(&plan, doing, &placing, cgroup),
+        What::OwnWork => Err("only `seekwell trial` measures the machine's own work".to_owned()),
     }
 }
 
@@ -546,14 +577,7 @@ impl Runner for Bench {
             return Err(NoRun::Failed(other));
         }
         record.warnings.extend(notes);
-        record.scheduler = SchedulerUsed {
-            spec: job.spec.scheduler_label(),
-            name: job.spec.scheduler.name.clone(),
-            tunables: self.settings(),
-            layer: "host".to_owned(),
-            ..record.scheduler
-        };
-        record.queue = self.limits();
+        self.describe(&job.spec, &mut record);
         record.spec_hash = job.spec.hash();
         record.spec = Some(job.spec.clone());
         let mut measured = Measured::from_record(record);

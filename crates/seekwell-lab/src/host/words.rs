@@ -79,7 +79,7 @@ impl HostWork {
                 &super::runner::fio(),
                 BTreeMap::new(),
             )),
-            What::Script(_) => None,
+            What::Script(_) | What::OwnWork => None,
         })
         .collect()
     }
@@ -205,6 +205,8 @@ pub(super) enum What {
     Script(Box<Plan>),
     /// A job file and its path. fio runs it if installed, otherwise Seekwell runs it.
     Fio(Box<Plan>, String),
+    /// The work that other programs do already; nothing is started.
+    OwnWork,
 }
 
 fn single_error(what: impl Into<String>) -> SpecErrors {
@@ -214,6 +216,9 @@ fn single_error(what: impl Into<String>) -> SpecErrors {
 /// Returns how a workload runs on this machine.
 pub(super) fn placement_of(spec: &WorkloadSpec) -> Result<(What, Placing), SpecErrors> {
     match spec {
+        WorkloadSpec::Script { name, .. } if name == crate::trial::OWN_WORK => {
+            Ok((What::OwnWork, Placing::default()))
+        }
         WorkloadSpec::Script { name, params } => {
             let mut params = params.clone();
             let placing = Placing::take(&mut params).map_err(single_error)?;

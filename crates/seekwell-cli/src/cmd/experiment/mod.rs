@@ -33,7 +33,7 @@ use seekwell_report::throttle;
 use serde_json::json;
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 fn bad(e: impl std::fmt::Display) -> Failure {
     Failure::input(e.to_string())
@@ -268,6 +268,8 @@ pub struct Steps<'a> {
     pub noted: Option<&'a Noted<'a>>,
     /// Simulates the same experiment. It is called with the analysis before the report.
     pub twin: Option<&'a Beside<'a>>,
+    /// True if the missing runs can be made later.
+    pub resumable: bool,
 }
 
 /// The note on disk about an experiment whose programs write on this machine.
@@ -331,6 +333,7 @@ pub fn run(a: &Compare, file: &Path, quiet: bool) -> Result<(), Failure> {
         substrate: Substrate::Sim,
         noted: None,
         twin: None,
+        resumable: true,
     };
     conducted(a, Cow::Owned(e), &runner, &steps, quiet)
 }
@@ -368,6 +371,7 @@ fn in_guest_kernels(
         substrate: Substrate::Kernel,
         noted: None,
         twin: None,
+        resumable: true,
     };
     conducted(a, Cow::Owned(e), &runner, &steps, quiet)
 }
@@ -446,7 +450,15 @@ pub fn conducted(
         out.prose(&format!("Results: {}", dir.display()))?;
     }
     out.done()?;
-    outcome(&done, &results.runs, file, &dir)?;
+    let again = match steps.resumable {
+        true => format!(
+            "to resume: seekwell compare {} --results {}",
+            file.display(),
+            dir.display()
+        ),
+        false => "the complete periods are shown".to_owned(),
+    };
+    outcome(&done, &results.runs, &again)?;
     empty(&analysis, &results.runs)
 }
 
@@ -530,12 +542,7 @@ fn empty(analysis: &Analysis, runs: &[Run]) -> Result<(), Failure> {
 }
 
 /// Returns the outcome of the experiment, which determines the exit code.
-fn outcome(done: &Conducted, runs: &[Run], file: &Path, dir: &Path) -> Result<(), Failure> {
-    let again = format!(
-        "to resume: seekwell compare {} --results {}",
-        file.display(),
-        PathBuf::from(dir).display()
-    );
+fn outcome(done: &Conducted, runs: &[Run], again: &str) -> Result<(), Failure> {
     if let (true, Some(signal)) = (done.cancelled, signal()) {
         let kept = done.made + done.found;
         let what = format!("stopped by signal {signal}: {kept} runs are stored; {again}");

@@ -20,9 +20,12 @@ pub struct Layout {
     pub bytes: usize,
     /// Position of the device number.
     pub device: Place,
-    sector: Place,
-    sectors: Place,
-    rwbs: Place,
+    /// Position of the first sector.
+    pub sector: Place,
+    /// Position of the number of sectors.
+    pub sectors: Place,
+    /// Position of the letters of the operation.
+    pub rwbs: Place,
     /// Only events of insert and issue have this field.
     length: Option<Place>,
     /// Only events of completion have this field.

@@ -119,29 +119,41 @@ pub fn ring(bytes: u32) -> io::Result<OwnedFd> {
     bpf(MAP_CREATE, &mut attr).map(owned)
 }
 
-/// Creates a map that contains a single number.
-pub fn counter() -> io::Result<OwnedFd> {
+/// Creates an array of zeros. `value_bytes` is a multiple of 8.
+pub fn array(value_bytes: u32, entries: u32) -> io::Result<OwnedFd> {
     let mut attr = MapCreate {
         map_type: MAP_TYPE_ARRAY,
         key_size: 4,
-        value_size: 8,
-        max_entries: 1,
+        value_size: value_bytes,
+        max_entries: entries,
         ..MapCreate::default()
     };
     bpf(MAP_CREATE, &mut attr).map(owned)
 }
 
-/// Returns the value of a counter.
-pub fn count(counter: &OwnedFd) -> io::Result<u64> {
-    let (key, mut value) = (0_u32, 0_u64);
+/// Creates a map that contains a single number.
+pub fn counter() -> io::Result<OwnedFd> {
+    array(8, 1)
+}
+
+/// Copies the first entry of an array to `to`. The length of `to` must be that of the entry.
+pub fn first_entry(array: &OwnedFd, to: &mut [u64]) -> io::Result<()> {
+    let key = 0_u32;
     let mut attr = MapLookup {
-        map_fd: counter.as_raw_fd().cast_unsigned(),
+        map_fd: array.as_raw_fd().cast_unsigned(),
         key: address(&key),
-        value: &raw mut value as u64,
+        value: to.as_mut_ptr() as u64,
         ..MapLookup::default()
     };
     bpf(MAP_LOOKUP_ELEM, &mut attr)?;
-    Ok(value)
+    Ok(())
+}
+
+/// Returns the value of a counter.
+pub fn count(counter: &OwnedFd) -> io::Result<u64> {
+    let mut value = [0];
+    first_entry(counter, &mut value)?;
+    Ok(value[0])
 }
 
 /// Loads a program. An error contains the message of the kernel's verifier.

@@ -14,9 +14,13 @@
 //! The programs and the buffer disappear when this process ends, even after a crash.
 
 mod event;
+mod histogram;
 mod kernel;
+mod latency;
 mod program;
 mod ring;
+
+pub use latency::{CLASSES, Latencies, LatencyCounts};
 
 use super::blocktrace::{Recorded, Tracefs};
 use super::{EVENTS, WatchError};

@@ -15,7 +15,7 @@ pub const HEAD: usize = 40;
 pub const FROM: usize = 8;
 
 /// Numbers of the kernel functions that the program calls.
-mod helper {
+pub(super) mod helper {
     pub const MAP_LOOKUP: i32 = 1;
     pub const KTIME_NS: i32 = 5;
     pub const CPU: i32 = 8;
@@ -29,9 +29,9 @@ mod helper {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Insn {
-    code: u8,
+    pub(super) code: u8,
     registers: u8,
-    offset: i16,
+    pub(super) offset: i16,
     value: i32,
 }
 
@@ -52,7 +52,8 @@ pub struct Wanted {
     pub lost: i32,
 }
 
-fn insn(code: u8, to: u8, from: u8, offset: usize, value: i32) -> Insn {
+/// Builds an instruction. `offset` is a byte offset, or a number of instructions to jump over.
+pub(super) fn insn(code: u8, to: u8, from: u8, offset: usize, value: i32) -> Insn {
     let registers = match cfg!(target_endian = "little") {
         true => to | from << 4,
         false => to << 4 | from,
@@ -65,24 +66,24 @@ fn insn(code: u8, to: u8, from: u8, offset: usize, value: i32) -> Insn {
     }
 }
 
-const LOAD_MAP: u8 = 0x18;
-const LOAD_32: u8 = 0x61;
-const LOAD_64: u8 = 0x79;
+pub(super) const LOAD_MAP: u8 = 0x18;
+pub(super) const LOAD_32: u8 = 0x61;
+pub(super) const LOAD_64: u8 = 0x79;
 const LOAD_16: u8 = 0x69;
-const LOAD_8: u8 = 0x71;
-const STORE_32: u8 = 0x63;
-const STORE_64: u8 = 0x7b;
+pub(super) const LOAD_8: u8 = 0x71;
+pub(super) const STORE_32: u8 = 0x63;
+pub(super) const STORE_64: u8 = 0x7b;
 const STORE_16: u8 = 0x6b;
 const STORE_8: u8 = 0x73;
-const STORE_32_VALUE: u8 = 0x62;
-const ADD_VALUE: u8 = 0x07;
-const ATOMIC_ADD_64: u8 = 0xdb;
-const MOVE: u8 = 0xbf;
-const MOVE_VALUE: u8 = 0xb7;
-const JUMP_IF_32_NOT: u8 = 0x56;
-const JUMP_IF: u8 = 0x15;
-const CALL: u8 = 0x85;
-const EXIT: u8 = 0x95;
+pub(super) const STORE_32_VALUE: u8 = 0x62;
+pub(super) const ADD_VALUE: u8 = 0x07;
+pub(super) const ATOMIC_ADD_64: u8 = 0xdb;
+pub(super) const MOVE: u8 = 0xbf;
+pub(super) const MOVE_VALUE: u8 = 0xb7;
+pub(super) const JUMP_IF_32_NOT: u8 = 0x56;
+pub(super) const JUMP_IF: u8 = 0x15;
+pub(super) const CALL: u8 = 0x85;
+pub(super) const EXIT: u8 = 0x95;
 
 /// Returns the length of a record in the ring buffer, bytes. `bytes` is the length of the event.
 pub fn record_bytes(bytes: usize) -> usize {
@@ -101,7 +102,8 @@ fn widest(at: usize, end: usize) -> (u8, u8, usize) {
     *all.iter().find(fits).unwrap_or(&(LOAD_8, STORE_8, 1))
 }
 
-fn map(to: u8, descriptor: i32) -> [Insn; 2] {
+/// Loads the address of a map into a register.
+pub(super) fn map(to: u8, descriptor: i32) -> [Insn; 2] {
     // The second instruction contains the upper half of 64-bit values. A descriptor has no upper
     // half.
     [insn(LOAD_MAP, to, 1, 0, descriptor), insn(0, 0, 0, 0, 0)]

@@ -1,0 +1,64 @@
+//! The plan of a trial, and its progress.
+
+use crate::out::note;
+use seekwell_core::prose::in_prose;
+use seekwell_lab::analysis::percent;
+use seekwell_lab::experiment::Experiment;
+use seekwell_lab::trial::{Baseline, Figure, Length, Told};
+
+/// Shows the guard's decisions.
+pub struct Live {
+    pub quiet: bool,
+}
+
+impl Told for Live {
+    fn guarded(&self, scheduler: &str, why: &str) {
+        note(self.quiet, &format!("{}: {why}", in_prose(scheduler)));
+    }
+}
+
+/// Formats a time, for example "45 s", "28 min".
+fn time(seconds: f64) -> String {
+    match seconds {
+        s if s < 120.0 => format!("{s:.0} s"),
+        s if s < 7200.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}
+
+/// Returns the plan, one statement per line.
+pub fn plan(e: &Experiment, l: &Length, figures: &[Figure], base: &Baseline) -> Vec<String> {
+    let n = e.treatments.len();
+    let values: Vec<String> = figures
+        .iter()
+        .filter_map(|f| {
+            let m = f.metric(f.value(&base.total)?, 0);
+            Some(
+                format!("{} {:.4} {}", m.name, m.value, m.unit)
+                    .trim()
+                    .to_owned(),
+            )
+        })
+        .collect();
+    let names: Vec<&str> = e.treatments.iter().map(|t| t.label.as_str()).collect();
+    let mut lines = vec![
+        format!("baseline: {}", values.join(", ")),
+        format!(
+            "{} blocks of {n} periods ({}), each {} after a washout of {}: {} in total",
+            l.blocks,
+            names.join(", "),
+            time(l.period_s),
+            time(l.washout_s),
+            time(l.whole_s() * f64::from(l.blocks) * n as f64)
+        ),
+    ];
+    if let Some(x) = l.detectable() {
+        lines.push(format!(
+            "with the noise of the baseline, the trial detects a difference of {} in {} with a \
+             probability of 80 %",
+            percent(x),
+            figures[0].name()
+        ));
+    }
+    lines
+}

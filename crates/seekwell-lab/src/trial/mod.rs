@@ -1,0 +1,84 @@
+//! A switchback experiment: the scheduler of a device changes every period while the machine does
+//! its own work. Nothing is started on the disk, and no model is needed.
+//!
+//! The first part runs under the active scheduler only. This baseline determines the length of the
+//! periods ([`timing`]) and the limits of the guard ([`guard`]). Then blocks follow. A block has one
+//! period for each scheduler, in random order. Each period begins with a washout that does not
+//! count: the queue drains, and the scheduler learns. A period is a run of an ordinary experiment,
+//! so that statistics, results, reports and recommendations are the same as for `compare`.
+//!
+//! [`Bed`] is the machine: a host, a simulated machine, or a random series in tests.
+
+mod figure;
+mod guard;
+mod live;
+mod runner;
+mod timing;
+
+pub use figure::{Figure, parse as figures};
+pub use guard::{Guard, GuardRule};
+pub use live::LiveBed;
+pub use runner::{Baseline, Bed, Periods, Told, baseline};
+pub use timing::{Length, MIN_BLOCKS, Timing, choose};
+
+use crate::data::MetricInfo;
+use crate::experiment::{Deciding, Experiment, Primary};
+use crate::host::{HostDesign, HostWork};
+use seekwell::WorkloadSpec;
+use std::collections::BTreeMap;
+
+/// Name of the workload in specifications. Seekwell does not start it.
+pub const OWN_WORK: &str = "own-work";
+/// Label of the workload in tables.
+pub const LABEL: &str = "own work";
+
+/// Returns the workload of a trial.
+pub fn own_work(timing: &Length, figures: &[Figure]) -> HostWork {
+    let mut params = BTreeMap::from([
+        ("period_s".to_owned(), timing.period_s.to_string()),
+        ("washout_s".to_owned(), timing.washout_s.to_string()),
+    ]);
+    for (i, f) in figures.iter().enumerate() {
+        params.insert(format!("metric{}", i + 1), f.text());
+    }
+    let spec = WorkloadSpec::Script {
+        name: OWN_WORK.to_owned(),
+        params,
+    };
+    HostWork {
+        metric: figures.first().map(Figure::name),
+        ..HostWork::alone(LABEL.to_owned(), spec)
+    }
+}
+
+/// Sets the deciding metrics of a trial's experiment: the first figure is the primary metric, and
+/// each of the others has its own row.
+pub fn judge(e: &mut Experiment, figures: &[Figure]) {
+    for plan in &mut e.cells {
+        let mut all = figures.iter();
+        if let Some(first) = all.next() {
+            plan.cell.primary = first.info();
+            plan.deciding = Deciding {
+                primary: Primary::Metric(first.name()),
+                rows: all.clone().map(|f| Primary::Metric(f.name())).collect(),
+                checks: Vec::new(),
+            };
+            let rows: Vec<MetricInfo> = all.map(Figure::info).collect();
+            plan.cell.rows = rows;
+        }
+    }
+}
+
+/// Returns a design for a trial in a directory.
+pub fn design(path: std::path::PathBuf, timing: &Length, figures: &[Figure]) -> HostDesign {
+    let mut d = HostDesign::new(path);
+    d.design.name = "trial".to_owned();
+    // Other queue settings stay as they are, because the machine is at work.
+    d.equal.clear();
+    d.work = vec![own_work(timing, figures)];
+    d.design.method.repeats_min = MIN_BLOCKS;
+    d.design.method.repeats_max = timing.blocks;
+    // The washout was already left out.
+    d.design.method.warmup_s = Some(0.0);
+    d
+}

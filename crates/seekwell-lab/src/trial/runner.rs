@@ -1,0 +1,345 @@
+//! Makes the periods of a trial: switch, washout, measurement under the guard.
+
+use super::{Figure, Guard, GuardRule, LABEL, Length};
+use crate::conduct::{Job, Measured, NoRun, Runner};
+use crate::stats;
+use seekwell::result::{Direction, Early, Operation, Record};
+use seekwell::{Cancel, Progress, RunSpec};
+use seekwell_core::result::OpSecond;
+use seekwell_host::observe::{Interval, Side};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Length of an observed interval, s.
+const TICK_S: f64 = 1.0;
+/// A scheduler is not tried again after the guard ended this number of its periods.
+const STOPS_MOST: u32 = 3;
+
+/// The machine of a trial.
+pub trait Bed: Sync {
+    /// Sets the scheduler and the settings of a period.
+    ///
+    /// # Errors
+    /// The kernel rejects a setting.
+    fn set(&self, spec: &RunSpec) -> Result<(), String>;
+    /// Waits, and returns early if the token is set.
+    fn wait(&self, seconds: f64, cancel: &Cancel);
+    /// Returns what happened since the previous call. `user` forces a reading of slow metrics.
+    fn since_last(&self, user: bool) -> Interval;
+    /// Returns the reason if another program set the scheduler during the period, and notes about
+    /// other changes.
+    fn interference(&self, _spec: &RunSpec) -> (Option<String>, Vec<String>) {
+        (None, Vec::new())
+    }
+    /// Returns the reason if no further period is possible.
+    fn over(&self) -> Option<String> {
+        None
+    }
+    /// Adds the settings of the machine to the record.
+    fn describe(&self, _spec: &RunSpec, _record: &mut Record) {}
+}
+
+/// Receives the progress of a trial.
+pub trait Told: Sync {
+    /// A second of a period was observed. `figure` is the value of the primary figure.
+    fn second(&self, _figure: Option<f64>) {}
+    /// The guard ended a period.
+    fn guarded(&self, _scheduler: &str, _why: &str) {}
+}
+
+impl Told for () {}
+
+/// What the baseline showed.
+#[derive(Clone, Debug, Default)]
+pub struct Baseline {
+    /// Each second.
+    pub seconds: Vec<Interval>,
+    /// The sum of the seconds.
+    pub total: Interval,
+}
+
+impl Baseline {
+    /// Returns the values of a figure for each second. Seconds without a value are left out.
+    pub fn values(&self, figure: &Figure) -> Vec<f64> {
+        let all = self.seconds.iter();
+        all.filter_map(|s| figure.value(s)).collect()
+    }
+    /// Returns the mean of the values of all seconds, with which the guard compares each second.
+    pub fn typical(&self, figure: &Figure) -> Option<f64> {
+        let all = self.values(figure);
+        (!all.is_empty()).then(|| stats::mean(&all))
+    }
+}
+
+fn observe(
+    bed: &dyn Bed,
+    seconds: f64,
+    cancel: &Cancel,
+    each: &mut dyn FnMut(&Interval) -> bool,
+) -> Vec<Interval> {
+    let mut all = Vec::new();
+    let mut left = seconds;
+    while left > 1e-9 && !cancel.is_set() {
+        let step = left.min(TICK_S);
+        bed.wait(step, cancel);
+        left -= step;
+        let i = bed.since_last(left <= 1e-9);
+        let go_on = each(&i);
+        all.push(i);
+        if !go_on {
+            break;
+        }
+    }
+    all
+}
+
+fn sum(seconds: &[Interval]) -> Interval {
+    let mut total = Interval::default();
+    seconds.iter().for_each(|s| total.add(s));
+    total
+}
+
+/// Observes the machine without a change.
+pub fn baseline(bed: &dyn Bed, seconds: f64, cancel: &Cancel, told: &dyn Told) -> Baseline {
+    bed.since_last(true);
+    let seconds = observe(bed, seconds, cancel, &mut |_| {
+        told.second(None);
+        true
+    });
+    Baseline {
+        total: sum(&seconds),
+        seconds,
+    }
+}
+
+/// Makes the periods of a trial, one at a time.
+pub struct Periods<'a> {
+    bed: &'a dyn Bed,
+    length: Length,
+    figures: &'a [Figure],
+    guard: Option<(GuardRule, f64)>,
+    /// The settings to return to when the guard ends a period.
+    incumbent: RunSpec,
+    stops: Mutex<BTreeMap<usize, u32>>,
+    told: &'a dyn Told,
+}
+
+impl<'a> Periods<'a> {
+    /// Returns the runner. `incumbent` is the specification of the scheduler that was active
+    /// before. Without `guard`, or if the baseline has no value of the primary figure, periods are
+    /// not guarded.
+    pub fn new(
+        bed: &'a dyn Bed,
+        length: Length,
+        figures: &'a [Figure],
+        guard: Option<GuardRule>,
+        baseline: &Baseline,
+        incumbent: RunSpec,
+        told: &'a dyn Told,
+    ) -> Periods<'a> {
+        let typical = figures.first().and_then(|f| baseline.typical(f));
+        Periods {
+            bed,
+            length,
+            figures,
+            guard: guard.zip(typical.filter(|v| *v > 0.0)),
+            incumbent,
+            stops: Mutex::default(),
+            told,
+        }
+    }
+
+    fn stops(&self, treatment: usize) -> u32 {
+        let stops = self.stops.lock().unwrap_or_else(PoisonError::into_inner);
+        stops.get(&treatment).copied().unwrap_or(0)
+    }
+
+    /// Returns to the incumbent, and counts the stop.
+    fn back(&self, treatment: usize) -> Result<(), String> {
+        let mut stops = self.stops.lock().unwrap_or_else(PoisonError::into_inner);
+        *stops.entry(treatment).or_default() += 1;
+        drop(stops);
+        self.bed.set(&self.incumbent)
+    }
+
+    /// Observes a part of a period. Returns its seconds, and the reason if the guard ended it.
+    fn part(
+        &self,
+        seconds: f64,
+        guard: &mut Option<Guard>,
+        cancel: &Cancel,
+    ) -> (Vec<Interval>, Option<String>) {
+        let mut why = None;
+        let all = observe(self.bed, seconds, cancel, &mut |i| {
+            self.told.second(self.figures[0].value(i));
+            why = guard.as_mut().and_then(|g| g.take(i));
+            why.is_none()
+        });
+        (all, why)
+    }
+
+    fn period(&self, job: &Job, cancel: &Cancel) -> Result<Record, NoRun> {
+        let spec = &job.spec;
+        let cut = || NoRun::Cut("stopped".to_owned(), None);
+        if self.stops(job.treatment) >= STOPS_MOST {
+            return Err(NoRun::Failed(format!(
+                "not tried again, because the guard ended {STOPS_MOST} periods of {}",
+                spec.scheduler_label()
+            )));
+        }
+        self.bed.set(spec).map_err(NoRun::Failed)?;
+        let mut guard = self
+            .guard
+            .map(|(rule, typical)| Guard::new(rule, self.figures[0].clone(), typical));
+        self.bed.since_last(true);
+        let (washout, mut why) = self.part(self.length.washout_s, &mut guard, cancel);
+        // If the guard ends the washout, its seconds are all that was measured.
+        let mut seconds = Vec::new();
+        if why.is_none() {
+            self.bed.since_last(true);
+            (seconds, why) = self.part(self.length.period_s, &mut guard, cancel);
+        }
+        if cancel.is_set() {
+            return Err(cut());
+        }
+        let (other, notes) = self.bed.interference(spec);
+        if let Some(why) = &why {
+            self.told.guarded(&spec.scheduler_label(), why);
+            self.back(job.treatment).map_err(NoRun::Failed)?;
+        }
+        if let Some(other) = other {
+            return Err(NoRun::Failed(other));
+        }
+        let counted = match seconds.is_empty() {
+            true => &washout,
+            false => &seconds,
+        };
+        let mut record = self.record(spec, counted, &washout);
+        record.warnings.extend(notes);
+        record.early = why.map(|why| Early {
+            why,
+            at_ns: record.duration_ns,
+            limit: false,
+        });
+        self.bed.describe(spec, &mut record);
+        record.spec_hash = spec.hash();
+        record.spec = Some(spec.clone());
+        Ok(record)
+    }
+
+    fn record(&self, spec: &RunSpec, seconds: &[Interval], washout: &[Interval]) -> Record {
+        let total = sum(seconds);
+        let span = (total.span_ns as f64).max(1.0);
+        let all = self.figures.iter().chain(&super::figure::MEASURED);
+        let mut metrics: Vec<seekwell::result::Metric> = Vec::new();
+        for f in all {
+            let n = total.read.ios + total.write.ios;
+            let known = metrics.iter().any(|m| m.name == f.name());
+            if let Some(value) = f.value(&total).filter(|_| !known) {
+                metrics.push(f.metric(value, n));
+            }
+        }
+        let mut add = |name: &str, unit: &str, value: f64| {
+            metrics.push(seekwell::result::Metric {
+                name: name.to_owned(),
+                unit: unit.to_owned(),
+                value,
+                ..Default::default()
+            });
+        };
+        add("device busy", "%", 100.0 * total.busy_ns as f64 / span);
+        add("queue depth", "requests", total.queue_ns as f64 / span);
+        add(
+            "kernel CPU",
+            "% of a core",
+            100.0 * total.kernel_cpu_ns as f64 / span,
+        );
+        let washed = sum(washout);
+        if let Some(value) = self.figures[0].value(&washed) {
+            let m = self.figures[0].metric(value, 0);
+            add(&format!("{} in the washout", m.name), &m.unit, value);
+        }
+        let direction = |s: &Side| Direction {
+            ios: s.ios,
+            bytes: s.bytes,
+            latency: s.latency.clone(),
+            ..Direction::default()
+        };
+        let mut operations = Vec::new();
+        for (kind, side) in [("read", 0), ("write", 1)] {
+            operations.extend(operation(kind, seconds, side));
+        }
+        let mut metrics = metrics.into_iter();
+        Record {
+            schema: seekwell_core::result::SCHEMA,
+            seekwell: env!("CARGO_PKG_VERSION").to_owned(),
+            build: seekwell_core::result::BUILD.to_owned(),
+            substrate: spec.substrate.name().to_owned(),
+            workload: LABEL.to_owned(),
+            params: match &spec.workload {
+                seekwell::WorkloadSpec::Script { params, .. } => params.clone(),
+                _ => BTreeMap::new(),
+            },
+            seed: spec.run_seed(),
+            duration_ns: total.span_ns,
+            read: direction(&total.read),
+            write: direction(&total.write),
+            requests: total.read.ios + total.write.ios,
+            device_busy_ns: total.busy_ns,
+            depth_mean: total.queue_ns as f64 / span,
+            operations,
+            metric: metrics.next(),
+            more_metrics: metrics.collect(),
+            warnings: total.errors,
+            ..Record::default()
+        }
+    }
+}
+
+/// Returns the seconds of one direction (0: reads, 1: writes). `None` if there are no requests.
+fn operation(kind: &str, seconds: &[Interval], direction: usize) -> Option<Operation> {
+    let side = |i: &'_ Interval| [&i.read, &i.write][direction].clone();
+    let mut o = Operation {
+        kind: kind.to_owned(),
+        ..Operation::default()
+    };
+    for i in seconds {
+        let s = side(i);
+        o.bytes += s.bytes;
+        o.latency.merge(&s.latency);
+        let mean_us = (s.wait_ns / 1000).checked_div(s.ios).unwrap_or(0);
+        o.seconds.push(OpSecond {
+            ops: s.ios,
+            bytes: s.bytes,
+            latency_sum_ns: s.wait_ns,
+            latency_max_ns: s.latency.max_ns(),
+            latency_square_us2: mean_us.saturating_mul(mean_us).saturating_mul(s.ios),
+        });
+        o.ended_ns += i.span_ns;
+    }
+    o.seconds.iter().any(|s| s.ops > 0).then_some(o)
+}
+
+impl Runner for Periods<'_> {
+    fn run(
+        &self,
+        job: &Job,
+        cancel: &Cancel,
+        _told: &mut dyn FnMut(Progress),
+    ) -> Result<Measured, NoRun> {
+        if let Some(why) = self.bed.over() {
+            cancel.set();
+            return Err(NoRun::Cut(why, None));
+        }
+        if cancel.is_set() {
+            return Err(NoRun::Cut("not begun".to_owned(), None));
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let began_unix_ns = now.ok().and_then(|d| u64::try_from(d.as_nanos()).ok());
+        let record = self.period(job, cancel)?;
+        let mut measured = Measured::from_record(record);
+        measured.began_unix_ns = began_unix_ns;
+        Ok(measured)
+    }
+}
