@@ -11,8 +11,7 @@ mod user;
 pub use user::{MetricError, UserMetric};
 
 use crate::block::{Device, Tree};
-use crate::watch::{Latencies, LatencyCounts};
-use seekwell_core::result::Latency;
+use crate::watch::{Buckets, Latencies, LatencyCounts};
 use stat::DeviceStat;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -28,7 +27,7 @@ pub struct Side {
     /// Sum of the latencies of these requests, ns.
     pub wait_ns: u64,
     /// Latencies by a histogram of the kernel; empty without BPF.
-    pub latency: Latency,
+    pub latency: Buckets,
 }
 
 impl Side {

@@ -14,7 +14,7 @@ mod recorder;
 
 pub use batch::{Asked, Batch, open as open_batches, stay_on};
 pub use blocktrace::{BlockTrace, EVENTS, Recorded};
-pub use bpf::{BpfTrace, CLASSES, Latencies, LatencyCounts};
+pub use bpf::{BpfTrace, Buckets, CLASSES, Latencies, LatencyCounts};
 pub use ext4::{Ext4, Mounted, extents_of};
 pub use loopdev::{LoopDevice, Queue, abandon};
 use pipe::Pipe;

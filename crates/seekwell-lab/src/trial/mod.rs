@@ -9,12 +9,14 @@
 //!
 //! [`Bed`] is the machine: a host, a simulated machine, or a random series in tests.
 
+mod carry;
 mod figure;
 mod guard;
 mod live;
 mod runner;
 mod timing;
 
+pub use carry::{CarryOver, Followed, carry_over};
 pub use figure::{Figure, parse as figures};
 pub use guard::{Guard, GuardRule};
 pub use live::LiveBed;

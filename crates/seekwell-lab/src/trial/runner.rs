@@ -1,12 +1,13 @@
 //! Makes the periods of a trial: switch, washout, measurement under the guard.
 
-use super::{Figure, Guard, GuardRule, LABEL, Length};
+use super::{CarryOver, Figure, Followed, Guard, GuardRule, LABEL, Length, carry_over};
 use crate::conduct::{Job, Measured, NoRun, Runner};
 use crate::stats;
 use seekwell::result::{Direction, Early, Operation, Record};
 use seekwell::{Cancel, Progress, RunSpec};
 use seekwell_core::result::OpSecond;
 use seekwell_host::observe::{Interval, Side};
+use seekwell_host::watch::Buckets;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -122,6 +123,8 @@ pub struct Periods<'a> {
     /// The settings to return to when the guard ends a period.
     incumbent: RunSpec,
     stops: Mutex<BTreeMap<usize, u32>>,
+    /// The last treatment, and each period with its predecessor.
+    followed: Mutex<(Option<usize>, Vec<Followed>)>,
     told: &'a dyn Told,
 }
 
@@ -146,6 +149,7 @@ impl<'a> Periods<'a> {
             guard: guard.zip(typical.filter(|v| *v > 0.0)),
             incumbent,
             stops: Mutex::default(),
+            followed: Mutex::default(),
             told,
         }
     }
@@ -153,6 +157,28 @@ impl<'a> Periods<'a> {
     fn stops(&self, treatment: usize) -> u32 {
         let stops = self.stops.lock().unwrap_or_else(PoisonError::into_inner);
         stops.get(&treatment).copied().unwrap_or(0)
+    }
+
+    /// Returns whether the periods depended on their predecessors. `None` if there are too few.
+    pub fn carry_over(&self) -> Option<CarryOver> {
+        let followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        carry_over(&followed.1)
+    }
+
+    /// Remembers a period for the test of carry-over. A period without a value has no successor.
+    fn follow(&self, job: &Job, record: &Record) {
+        let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        let value = record.metric.as_ref().map(|m| m.value);
+        let whole = value.filter(|v| *v > 0.0 && record.early.is_none());
+        let before = std::mem::replace(&mut followed.0, whole.map(|_| job.treatment));
+        if let (Some(before), Some(value)) = (before, whole) {
+            followed.1.push(Followed {
+                block: job.key.block as usize,
+                treatment: job.treatment,
+                before,
+                log: libm::log(value),
+            });
+        }
     }
 
     /// Returns to the incumbent, and counts the stop.
@@ -263,7 +289,7 @@ impl<'a> Periods<'a> {
         let direction = |s: &Side| Direction {
             ios: s.ios,
             bytes: s.bytes,
-            latency: s.latency.clone(),
+            latency: s.latency.latency(),
             ..Direction::default()
         };
         let mut operations = Vec::new();
@@ -299,15 +325,15 @@ impl<'a> Periods<'a> {
 
 /// Returns the seconds of one direction (0: reads, 1: writes). `None` if there are no requests.
 fn operation(kind: &str, seconds: &[Interval], direction: usize) -> Option<Operation> {
-    let side = |i: &'_ Interval| [&i.read, &i.write][direction].clone();
+    let mut latency = Buckets::default();
     let mut o = Operation {
         kind: kind.to_owned(),
         ..Operation::default()
     };
     for i in seconds {
-        let s = side(i);
+        let s = [&i.read, &i.write][direction];
         o.bytes += s.bytes;
-        o.latency.merge(&s.latency);
+        latency.merge(&s.latency);
         let mean_us = (s.wait_ns / 1000).checked_div(s.ios).unwrap_or(0);
         o.seconds.push(OpSecond {
             ops: s.ios,
@@ -318,6 +344,7 @@ fn operation(kind: &str, seconds: &[Interval], direction: usize) -> Option<Opera
         });
         o.ended_ns += i.span_ns;
     }
+    o.latency = latency.latency();
     o.seconds.iter().any(|s| s.ops > 0).then_some(o)
 }
 
@@ -338,6 +365,7 @@ impl Runner for Periods<'_> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let began_unix_ns = now.ok().and_then(|d| u64::try_from(d.as_nanos()).ok());
         let record = self.period(job, cancel)?;
+        self.follow(job, &record);
         let mut measured = Measured::from_record(record);
         measured.began_unix_ns = began_unix_ns;
         Ok(measured)

@@ -87,7 +87,12 @@ pub fn run(a: &Trial, quiet: bool) -> Result<(), Failure> {
         twin: None,
         resumable: false,
     };
-    conducted(&as_compare(a)?, Cow::Owned(e), &periods, &steps, quiet)
+    let names: Vec<String> = e.treatments.iter().map(|t| t.label.clone()).collect();
+    let done = conducted(&as_compare(a)?, Cow::Owned(e), &periods, &steps, quiet);
+    if let Some(c) = periods.carry_over() {
+        note(quiet, &show::carry_over(&c, &names, &figures[0]));
+    }
+    done
 }
 
 /// The device that is locked for the trial. Dropping it restores the settings.

@@ -4,7 +4,7 @@ use crate::out::note;
 use seekwell_core::prose::in_prose;
 use seekwell_lab::analysis::percent;
 use seekwell_lab::experiment::Experiment;
-use seekwell_lab::trial::{Baseline, Figure, Length, Told};
+use seekwell_lab::trial::{Baseline, CarryOver, Figure, Length, Told};
 
 /// Shows the guard's decisions.
 pub struct Live {
@@ -61,4 +61,21 @@ pub fn plan(e: &Experiment, l: &Length, figures: &[Figure], base: &Baseline) -> 
         ));
     }
     lines
+}
+
+/// Describes whether a period depended on its predecessor.
+pub fn carry_over(c: &CarryOver, names: &[String], figure: &Figure) -> String {
+    let change = format!(
+        "{} after a period of {} differs by {} from the others (p = {:.2})",
+        figure.name(),
+        names
+            .get(c.after)
+            .map_or_else(String::new, |n| in_prose(n).into_owned()),
+        percent(c.effect.exp_m1()),
+        c.p
+    );
+    match c.p < 0.05 {
+        false => format!("no carry-over is shown: {change}"),
+        true => format!("CARRY-OVER: {change}: use a longer --washout"),
+    }
 }

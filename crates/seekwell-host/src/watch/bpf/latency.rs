@@ -96,28 +96,68 @@ impl Default for LatencyCounts {
     }
 }
 
+/// A histogram of latencies, exact to 3 %. It is much smaller than [`Latency`], because a trial has
+/// one for each second.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Buckets(Vec<u64>);
+
+impl Buckets {
+    /// Adds another histogram.
+    pub fn merge(&mut self, o: &Buckets) {
+        self.0.resize(self.0.len().max(o.0.len()), 0);
+        for (to, from) in self.0.iter_mut().zip(&o.0) {
+            *to += from;
+        }
+    }
+    /// Returns the number of latencies.
+    pub fn count(&self) -> u64 {
+        self.0.iter().sum()
+    }
+    /// Returns the middle of each bucket in ns and its count, in ascending order.
+    fn filled(&self) -> impl Iterator<Item = (u64, u64)> {
+        let all = (0..histogram::BUCKETS).zip(&self.0);
+        all.filter(|b| *b.1 > 0)
+            .map(|(b, n)| (histogram::middle_ns(b), *n))
+    }
+    /// Returns the latency at percentile `p` (0..=100), ns; 0 if there are no latencies.
+    pub fn percentile_ns(&self, p: f64) -> u64 {
+        let rank = (p / 100.0 * self.count() as f64).ceil().max(1.0) as u64;
+        let mut below = 0;
+        let mut reached = self.filled().skip_while(|(_, n)| {
+            below += n;
+            below < rank
+        });
+        reached.next().map_or(0, |b| b.0)
+    }
+    /// Returns the largest latency, ns; 0 if there are no latencies.
+    pub fn max_ns(&self) -> u64 {
+        self.filled().last().map_or(0, |b| b.0)
+    }
+    /// Returns the histogram in the form of the record.
+    pub fn latency(&self) -> Latency {
+        let mut all = Latency::default();
+        self.filled().for_each(|(ns, n)| all.record_many(ns, n));
+        all
+    }
+}
+
 impl LatencyCounts {
     /// Returns the counts after an earlier reading.
     pub fn since(&self, earlier: &LatencyCounts) -> LatencyCounts {
         let pairs = self.0.iter().zip(&earlier.0);
         LatencyCounts(pairs.map(|(a, b)| a.wrapping_sub(*b)).collect())
     }
-    /// Returns the latencies of a class: its index in [`CLASSES`]. Percentiles are exact to 3 %.
-    pub fn class(&self, class: usize) -> Latency {
-        let mut all = Latency::default();
+    /// Returns the histogram of a class: its index in [`CLASSES`].
+    pub fn class(&self, class: usize) -> Buckets {
         let from = class * histogram::STRIDE as usize;
-        let own = &self.0[from..from + histogram::STRIDE as usize];
-        for (bucket, n) in (0..histogram::BUCKETS).zip(own).filter(|b| *b.1 > 0) {
-            all.record_many(histogram::middle_ns(bucket), *n);
-        }
-        all
+        Buckets(self.0[from..from + histogram::BUCKETS as usize].to_vec())
     }
-    /// Returns the latencies of all reads.
-    pub fn reads(&self) -> Latency {
+    /// Returns the histogram of all reads.
+    pub fn reads(&self) -> Buckets {
         self.sum(0..3)
     }
-    /// Returns the latencies of all writes with data.
-    pub fn writes(&self) -> Latency {
+    /// Returns the histogram of all writes with data.
+    pub fn writes(&self) -> Buckets {
         self.sum(3..6)
     }
     /// Returns the sum of the latencies of all reads, and of all writes, ns.
@@ -128,11 +168,9 @@ impl LatencyCounts {
         };
         [of(0..3), of(3..6)]
     }
-    fn sum(&self, classes: std::ops::Range<usize>) -> Latency {
-        let mut all = Latency::default();
-        for c in classes {
-            all.merge(&self.class(c));
-        }
+    fn sum(&self, classes: std::ops::Range<usize>) -> Buckets {
+        let mut all = Buckets::default();
+        classes.for_each(|c| all.merge(&self.class(c)));
         all
     }
     /// Returns the number of completed requests that are in no histogram, because their start is
@@ -181,5 +219,15 @@ mod tests {
         assert_eq!(new.missed(), 7);
         let ms = new.writes().percentile_ns(50.0) as f64 / 1e6;
         assert!((ms / 9.0 - 1.0).abs() < 0.04, "{ms}");
+        let both = [new.reads(), new.writes()];
+        let mut sum = both[0].clone();
+        sum.merge(&both[1]);
+        // Three of four latencies are near 50 us.
+        assert!(sum.percentile_ns(75.0) < 60_000 && sum.percentile_ns(75.1) > 8_000_000);
+        assert_eq!(sum.latency().count(), 4);
+        assert_eq!(
+            (sum.max_ns(), Buckets::default().percentile_ns(99.0)),
+            (both[1].max_ns(), 0)
+        );
     }
 }

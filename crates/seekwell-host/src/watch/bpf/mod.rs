@@ -20,7 +20,7 @@ mod latency;
 mod program;
 mod ring;
 
-pub use latency::{CLASSES, Latencies, LatencyCounts};
+pub use latency::{Buckets, CLASSES, Latencies, LatencyCounts};
 
 use super::blocktrace::{Recorded, Tracefs};
 use super::{EVENTS, WatchError};
