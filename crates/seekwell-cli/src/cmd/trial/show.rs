@@ -70,7 +70,7 @@ pub fn carry_over(c: &CarryOver, names: &[String], figure: &Figure) -> String {
         figure.name(),
         names
             .get(c.after)
-            .map_or_else(String::new, |n| in_prose(n).into_owned()),
+            .map_or_else(String::new, |n| in_prose(n)),
         percent(c.effect.exp_m1()),
         c.p
     );
