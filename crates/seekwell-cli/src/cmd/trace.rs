@@ -7,21 +7,38 @@ use crate::out::{Out, columns, note};
 use crate::progress::Progress;
 use crate::traces::{CHOOSE, failed, reading};
 use seekwell_host::stop::signal;
+use seekwell_lab::import;
 use seekwell_report::trace as report;
 use seekwell_trace::survey::{Survey, survey};
 use seekwell_trace::{ErrorKind, Intake, ReadOptions, Reader};
 use serde_json::json;
 use std::path::Path;
 
-/// Returns whether the file is a trace. A file that no importer recognises counts as a faulty
-/// trace.
-pub fn is_one(path: &Path, a: &Report) -> bool {
-    if path == Path::new("-") || a.input.format.is_some() {
-        return true;
+/// Returns whether the file is a trace, and not a file with results.
+///
+/// # Errors
+///
+/// The file is neither a trace nor a file that `import` reads. The message names the formats of
+/// both.
+pub fn is_one(path: &Path, a: &Report) -> Result<bool, Failure> {
+    if path == Path::new("-") || a.input.format.is_some() || a.input.columns.is_some() {
+        return Ok(true);
     }
-    match seekwell_trace::open(path, None, &ReadOptions::default()) {
-        Ok(_) => true,
-        Err(e) => e.kind() != ErrorKind::UnknownFormat,
+    let e = match seekwell_trace::open(path, None, &ReadOptions::default()) {
+        Err(e) if e.kind() == ErrorKind::UnknownFormat => e,
+        _ => return Ok(true),
+    };
+    match import::Input::read(path).map(|input| import::detect(&input).is_ok()) {
+        Ok(false) => {
+            let results: Vec<_> = import::formats().iter().map(|f| f.name).collect();
+            Err(Failure::input(format!(
+                "{e}. The file is no result of another program either ({}); `seekwell import \
+                 --list` describes these",
+                results.join(", ")
+            )))
+        }
+        // The importer reports other faults.
+        Ok(true) | Err(_) => Ok(false),
     }
 }
 
