@@ -28,8 +28,13 @@ pub fn is_one(path: &Path, a: &Report) -> Result<bool, Failure> {
         Err(e) if e.kind() == ErrorKind::UnknownFormat => e,
         _ => return Ok(true),
     };
-    match import::Input::read(path).map(|input| import::detect(&input).is_ok()) {
-        Ok(false) => {
+    let Ok(input) = import::Input::read(path) else {
+        // The importer reports the fault.
+        return Ok(false);
+    };
+    match (import::detect(&input), import::averages_remedy(&input.text)) {
+        (Err(what), Some(_)) => Err(Failure::input(what.to_string())),
+        (Err(_), None) => {
             let results: Vec<_> = import::formats().iter().map(|f| f.name).collect();
             Err(Failure::input(format!(
                 "{e}. The file is no result of another program either ({}); `seekwell import \
@@ -37,8 +42,7 @@ pub fn is_one(path: &Path, a: &Report) -> Result<bool, Failure> {
                 results.join(", ")
             )))
         }
-        // The importer reports other faults.
-        Ok(true) | Err(_) => Ok(false),
+        (Ok(_), _) => Ok(false),
     }
 }
 
