@@ -34,8 +34,8 @@ pub struct TraceInput {
     pub pid: Vec<u32>,
     /// Which records to use: queued bios, or requests issued to the device
     ///
-    /// It applies to traces of events, such as blktrace, blkparse, ftrace and perf-script. If a trace has no queue events, the issued
-    /// requests are used.
+    /// It applies to traces of events, such as blktrace, blkparse, ftrace and perf-script. If a
+    /// trace has no queue events, the issued requests are used.
     #[arg(long, value_name = "EVENT", default_value = "queue", help_heading = TRACE, hide_short_help = true)]
     pub stream: Stream,
     /// Use only records of this device or volume

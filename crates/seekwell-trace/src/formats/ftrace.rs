@@ -5,8 +5,9 @@
 //! The layout follows the print formats of the block events (`events/block/*/format`). Kernels
 //! without the ioprio field or without the column of flags are also supported. `trace-cmd report`
 //! prints the same lines after lines such as `cpus=4`; with `-l`, the CPU has no brackets and is
-//! followed by the flags (`0d..1.`). Lines of other events are skipped. The reader leaves out packet commands, bio splits and remaps, plugs (which
-//! name no device), and events that duplicate others (`block_io_start`, `block_rq_merge`, ...).
+//! followed by the flags (`0d..1.`). Lines of other events are skipped. The reader leaves
+//! out packet commands, bio splits and remaps, plugs (which name no device), and events that
+//! duplicate others (`block_io_start`, `block_rq_merge`, ...).
 
 use super::lines::{BLANK, Dialect, LineReader, begins, device, error_number, with_rwbs};
 pub use super::lines::{Line, Wrong};

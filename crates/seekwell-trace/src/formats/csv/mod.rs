@@ -29,8 +29,8 @@ pub const HELP: &str = "A line of column names, then one record per line. Time: 
     sectors or n, or bytes. Optional: id, pid, cpu, flags (sync+meta+...), ioprio (class:level), \
     cgroup, device (major:minor), error, t_insert, t_issue and t_complete on the clock of t_ns, \
     and the latency lat_ns, lat_us, lat_ms or lat_s. For other programs: is_read or is_write (1 or \
-    0), scsi_op, and page and pages of 4096 bytes. All fields except operation, position and length can be empty. Without a line of names, \
-    the columns are t_us,id,pid,op,sector,n. \
+    0), scsi_op, and page and pages of 4096 bytes. All fields except \
+    operation, position and length can be empty. Without a line of names, the columns are t_us,id,pid,op,sector,n. \
     --columns reads any delimited text: t_s=1,op=3,offset=4,bytes=5 numbers the fields, and op=read \
     applies to all lines. Fields are separated by commas, semicolons, tabs or blanks.";
 
