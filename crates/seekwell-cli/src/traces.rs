@@ -36,6 +36,7 @@ pub fn reading(a: &TraceInput) -> Result<(Option<Format>, ReadOptions), Failure>
         from_ns: from,
         until_ns: a.until,
         pids: a.pid.iter().copied().collect(),
+        columns: a.columns.clone(),
         allow_truncated: a.allow_truncated,
         vscsi_response: a.response_unit.map(Into::into),
         ..ReadOptions::default()

@@ -15,6 +15,7 @@ mod fuzz_import;
 mod import_formats;
 mod import_published;
 mod import_robust;
+mod import_tools;
 mod noise;
 mod procedure;
 mod recommendations;

@@ -323,6 +323,7 @@ fn invalid_neighbours_are_rejected_with_their_position() {
         from_ns: 0,
         until_ns: None,
         pids: Default::default(),
+        columns: None,
         response_unit: None,
         allow_truncated: false,
     };

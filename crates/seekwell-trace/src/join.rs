@@ -47,6 +47,9 @@ pub const NOTE_LATE_QUEUE: &str =
 /// many bios can be in flight when the recording of a trace begins.
 const HEAD_MAX: usize = 1 << 16;
 
+/// Factor of the window of events for a trace in order of completion.
+const LATE_WINDOWS: usize = 32;
+
 /// (device, first sector, id). The value for this key is the end of the range.
 type Key = (u32, u64, u64);
 
@@ -74,22 +77,20 @@ struct Pending {
 struct Sorter {
     window: VecDeque<BlkEvent>,
     window_max: usize,
+    /// True if the trace is not in order of time by design, so sorting needs no note.
+    quiet: bool,
 }
 
 impl Sorter {
-    fn new(window_max: usize) -> Self {
-        Sorter {
-            window: VecDeque::new(),
-            window_max,
-        }
-    }
     /// Adds an event. Returns the earliest event when the window is full.
     #[inline]
     fn push(&mut self, e: &BlkEvent, notes: &mut Notes, place: Place) -> Option<BlkEvent> {
         if self.window.back().is_none_or(|last| last.t_ns <= e.t_ns) {
             self.window.push_back(*e);
         } else {
-            notes.count(NOTE_SORTED, place);
+            if !self.quiet {
+                notes.count(NOTE_SORTED, place);
+            }
             // At equal times, the event that is earlier in the file comes first.
             let at = self.window.partition_point(|w| w.t_ns <= e.t_ns);
             self.window.insert(at, *e);
@@ -137,9 +138,12 @@ pub struct Join {
 }
 
 impl Join {
-    /// Makes a converter without events.
-    pub fn new(options: &ReadOptions) -> Self {
+    /// Makes a converter without events. `by_completion` is true for a trace with one line per
+    /// request, in order of completion: the issue of a slow request follows many later events, so
+    /// the window is [`LATE_WINDOWS`] times as large.
+    pub fn new(options: &ReadOptions, by_completion: bool) -> Self {
         let limits = &options.limits;
+        let windows = if by_completion { LATE_WINDOWS } else { 1 };
         Join {
             stream: options.stream,
             head: (options.stream == Stream::Queue).then(Head::default),
@@ -154,7 +158,11 @@ impl Join {
             now_ns: 0,
             saw_completion: false,
             ended: false,
-            sorter: Sorter::new(limits.reorder_max),
+            sorter: Sorter {
+                window: VecDeque::new(),
+                window_max: limits.reorder_max.saturating_mul(windows),
+                quiet: by_completion,
+            },
         }
     }
 

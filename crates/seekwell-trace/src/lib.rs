@@ -12,6 +12,7 @@ pub mod blk;
 pub mod create;
 pub mod error;
 pub mod formats;
+mod guess;
 pub mod info;
 pub mod input;
 pub mod intake;

@@ -100,6 +100,9 @@ pub struct ReadOptions {
     /// If true, an incomplete end of the trace (for example because the recorder was killed) gives
     /// a warning instead of an error.
     pub allow_truncated: bool,
+    /// The fields of a delimited text without a known header, as `NAME=NUMBER,...` with the names
+    /// of the CSV and numbers from 1. The trace is then read as CSV.
+    pub columns: Option<String>,
     /// Unit of the time stamps of fio iolog version 3. fio writes microseconds.
     pub iolog_unit: TimeUnit,
     /// Size of the address range of each file in an iolog from a pipe, in sectors. A pipe cannot be
@@ -124,6 +127,7 @@ impl Default for ReadOptions {
             until_ns: None,
             pids: BTreeSet::new(),
             allow_truncated: false,
+            columns: None,
             iolog_unit: TimeUnit::Us,
             iolog_span_sectors: 1 << 31,
             vscsi_response: None,

@@ -8,6 +8,7 @@
 
 use crate::blk::BlkEvent;
 use crate::error::{ErrorKind, Place, TraceError, shown};
+use crate::guess;
 use crate::info::{Carries, Format, Has, Volumes};
 use crate::input::{Input, SNIFF_BYTES};
 use crate::notes::Notes;
@@ -68,6 +69,7 @@ pub fn open(
     options: &ReadOptions,
 ) -> Result<Reader, TraceError> {
     let path = path.as_ref();
+    let format = format.or_else(|| described(options));
     let one = |p: &PathBuf| Input::open(p, options.limits, options.allow_truncated);
     for f in formats() {
         if format.is_some_and(|g| g.name != f.name) {
@@ -96,6 +98,43 @@ pub fn from_reader(
         options.allow_truncated,
     )?;
     Reader::detect(input, format, options)
+}
+
+/// Name of the format that reads any delimited text.
+const CSV: &str = "csv";
+
+/// Returns the format of a trace whose columns the user described.
+fn described(options: &ReadOptions) -> Option<Format> {
+    let csv = formats().iter().find(|f| f.name == CSV);
+    csv.filter(|_| options.columns.is_some())
+}
+
+/// Returns the error for a trace that no format recognises, with a command for this trace.
+fn unknown(name: String, head: &[u8]) -> TraceError {
+    let known: Vec<_> = formats().iter().map(|f| f.name).collect();
+    let file = if name.contains(char::is_whitespace) {
+        "FILE"
+    } else {
+        &name
+    };
+    let guess = guess::columns(head);
+    let columns = guess.as_deref().unwrap_or("t_s=1,op=2,sector=3,sectors=4");
+    let check = if guess.is_some() {
+        " (a guess: check fields and units)"
+    } else {
+        ""
+    };
+    TraceError::new(
+        ErrorKind::UnknownFormat,
+        &*name,
+        Place::File,
+        format!("no format recognises it; it begins with {}", shown(head)),
+        format!(
+            "give its format with --format, one of {}, or number the fields of its lines: seekwell \
+             report {file} --columns {columns}{check}",
+            known.join(", ")
+        ),
+    )
 }
 
 impl Reader {
@@ -133,19 +172,20 @@ impl Reader {
                 "give a trace with at least one record",
             ));
         }
-        let format = match format.or_else(|| formats().iter().find(|f| (f.detect)(head))) {
+        let named = format.or_else(|| described(options));
+        let format = match named.or_else(|| formats().iter().find(|f| (f.detect)(head))) {
             Some(f) => f,
-            None => {
-                let known: Vec<_> = formats().iter().map(|f| f.name).collect();
-                return Err(TraceError::new(
-                    ErrorKind::UnknownFormat,
-                    name,
-                    Place::File,
-                    format!("no format recognises it; it begins with {}", shown(head)),
-                    format!("give its format with --format, one of {}", known.join(", ")),
-                ));
-            }
+            None => return Err(unknown(name, head)),
         };
+        if options.columns.is_some() && format.name != CSV {
+            return Err(TraceError::new(
+                ErrorKind::Mode,
+                name,
+                Place::File,
+                format!("the format {} has its own columns", format.name),
+                "give --columns or --format, not both",
+            ));
+        }
         Reader::start(format, name, vec![input], options)
     }
 

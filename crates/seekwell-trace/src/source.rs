@@ -33,6 +33,11 @@ pub trait Source: Send {
     fn take_events(&mut self, _into: &mut Vec<BlkEvent>) {}
     /// Returns the name of a device in the trace.
     fn device_name(&self, device: u32) -> String {
-        format!("{},{}", device >> 20, device & 0xf_ffff)
+        device_text(device)
     }
+}
+
+/// Returns a device number as text: `8,16`.
+pub(crate) fn device_text(device: u32) -> String {
+    format!("{},{}", device >> 20, device & 0xf_ffff)
 }

@@ -13,3 +13,4 @@ mod parquet;
 mod replay;
 mod robust;
 mod roundtrip;
+mod tools;

@@ -10,6 +10,14 @@ pub struct TraceInput {
     /// Format, see `seekwell formats` [default: detected]
     #[arg(long, short, value_name = "FORMAT", help_heading = TRACE)]
     pub format: Option<String>,
+    /// Fields of any delimited text: t_s=1,op=2,sector=3,sectors=4
+    ///
+    /// Each NAME=NUMBER gives the number of a field, from 1. The names are those of `seekwell formats
+    /// csv`: t_ns, t_us, t_ms or t_s; op, is_read, is_write or scsi_op; sector, offset (in bytes) or
+    /// page; sectors, bytes or pages; pid; lat_us and others. op=read applies to all lines. Fields are
+    /// separated by commas, semicolons, tabs or blanks.
+    #[arg(long, value_name = "LIST", conflicts_with = "format", help_heading = TRACE)]
+    pub columns: Option<String>,
     /// Stop after N records
     #[arg(long, value_name = "N", help_heading = TRACE)]
     pub limit: Option<u64>,
@@ -26,14 +34,14 @@ pub struct TraceInput {
     pub pid: Vec<u32>,
     /// Which records to use: queued bios, or requests issued to the device
     ///
-    /// It applies to blktrace, blkparse and ftrace. If a trace has no queue events, the issued
-    /// requests are used.
+    /// It applies to traces of events, such as blktrace, blkparse, ftrace and perf-script. If a
+    /// trace has no queue events, the issued requests are used.
     #[arg(long, value_name = "EVENT", default_value = "queue", help_heading = TRACE, hide_short_help = true)]
     pub stream: Stream,
     /// Use only records of this device or volume
     ///
-    /// DEVICE is a device (MAJOR,MINOR) for blktrace, blkparse, ftrace and csv. For msr, systor,
-    /// alibaba and tencent, it is a volume, named as in the trace.
+    /// DEVICE is a device (MAJOR,MINOR) or a volume, named as in the trace; see the column "devices"
+    /// of `seekwell formats --markdown`.
     #[arg(long, value_name = "DEVICE", help_heading = TRACE, hide_short_help = true)]
     pub trace_device: Option<String>,
     /// Accept a truncated trace with a warning

@@ -38,6 +38,7 @@ fn workload(a: &Replay, trace: &Intake) -> Result<WorkloadSpec, Failure> {
         from_ns: i.from.unwrap_or(0),
         until_ns: i.until,
         pids: i.pid.iter().copied().collect(),
+        columns: i.columns.clone(),
         response_unit: i.response_unit.map(|u| u.name().to_owned()),
         allow_truncated: i.allow_truncated,
     })

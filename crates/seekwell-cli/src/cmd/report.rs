@@ -262,7 +262,7 @@ fn moved(joined: &Joined, n: usize, details: &mut [Detail], scenes: &mut Scenes)
 
 /// Writes the page, or prints the report.
 pub fn report(a: &Report, quiet: bool) -> Result<(), Failure> {
-    if !a.results.is_dir() && trace::is_one(&a.results, a) {
+    if !a.results.is_dir() && trace::is_one(&a.results, a)? {
         return trace::run(a, quiet);
     }
     let to = a.output.output.as_deref();

@@ -7,21 +7,42 @@ use crate::out::{Out, columns, note};
 use crate::progress::Progress;
 use crate::traces::{CHOOSE, failed, reading};
 use seekwell_host::stop::signal;
+use seekwell_lab::import;
 use seekwell_report::trace as report;
 use seekwell_trace::survey::{Survey, survey};
 use seekwell_trace::{ErrorKind, Intake, ReadOptions, Reader};
 use serde_json::json;
 use std::path::Path;
 
-/// Returns whether the file is a trace. A file that no importer recognises counts as a faulty
-/// trace.
-pub fn is_one(path: &Path, a: &Report) -> bool {
-    if path == Path::new("-") || a.input.format.is_some() {
-        return true;
+/// Returns whether the file is a trace, and not a file with results.
+///
+/// # Errors
+///
+/// The file is neither a trace nor a file that `import` reads. The message names the formats of
+/// both.
+pub fn is_one(path: &Path, a: &Report) -> Result<bool, Failure> {
+    if path == Path::new("-") || a.input.format.is_some() || a.input.columns.is_some() {
+        return Ok(true);
     }
-    match seekwell_trace::open(path, None, &ReadOptions::default()) {
-        Ok(_) => true,
-        Err(e) => e.kind() != ErrorKind::UnknownFormat,
+    let e = match seekwell_trace::open(path, None, &ReadOptions::default()) {
+        Err(e) if e.kind() == ErrorKind::UnknownFormat => e,
+        _ => return Ok(true),
+    };
+    let Ok(input) = import::Input::read(path) else {
+        // The importer reports the fault.
+        return Ok(false);
+    };
+    match (import::detect(&input), import::averages_remedy(&input.text)) {
+        (Err(what), Some(_)) => Err(Failure::input(what.to_string())),
+        (Err(_), None) => {
+            let results: Vec<_> = import::formats().iter().map(|f| f.name).collect();
+            Err(Failure::input(format!(
+                "{e}. The file is no result of another program either ({}); `seekwell import \
+                 --list` describes these",
+                results.join(", ")
+            )))
+        }
+        (Ok(_), _) => Ok(false),
     }
 }
 

@@ -227,6 +227,9 @@ pub enum WorkloadSpec {
         /// Name of the format in `seekwell formats`. Absent: detected from the first bytes.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         format: Option<String>,
+        /// The fields of a delimited text, as `NAME=NUMBER,...`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        columns: Option<String>,
         /// Mode of the replay: `timed`, `scaled:FACTOR`, `depth:N` or `closed`.
         #[serde(default = "timed")]
         mode: String,

@@ -30,8 +30,8 @@ const WORKLOADS: &[(&str, &[&str])] = &[
     ("script", &["kind", "name", "params"]),
     ("fio", &["kind", "file", "text", "includes", "variables"]),
     ("trace",
-        &["kind", "file", "sha256", "format", "mode", "fit", "limit", "stream", "volume", "from_ns",
-            "until_ns", "pids", "response_unit", "allow_truncated"]),
+        &["kind", "file", "sha256", "format", "columns", "mode", "fit", "limit", "stream", "volume",
+            "from_ns", "until_ns", "pids", "response_unit", "allow_truncated"]),
 ];
 
 /// Removes unknown fields and reports them.

@@ -98,6 +98,7 @@ fn workloads() -> [WorkloadSpec; 3] {
             from_ns: 5,
             until_ns: Some(7),
             pids: [1, 2].into(),
+            columns: Some("t_s=1,op=2,sector=3,n=4".into()),
             response_unit: Some("us".into()),
             allow_truncated: true,
         },

@@ -51,7 +51,7 @@ impl Recorded {
             match parse(line.as_bytes()) {
                 Ok(Line::Event(e, _)) => recorded.events.push(e),
                 Ok(Line::Lost) => recorded.lost += 1,
-                Ok(Line::Nothing | Line::End) => {}
+                Ok(Line::Nothing | Line::End | Line::Request(_)) => {}
                 Err((field, found)) => {
                     return Err(WatchError::Line {
                         line: i + 1,

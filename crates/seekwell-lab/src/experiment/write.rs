@@ -241,6 +241,7 @@ fn work(w: &Work) -> Table {
             file,
             sha256,
             format,
+            columns,
             mode,
             fit,
             limit,
@@ -261,6 +262,7 @@ fn work(w: &Work) -> Table {
             put("mode", text(mode));
             let some = [
                 ("format", format),
+                ("columns", columns),
                 ("volume", volume),
                 ("response_unit", response_unit),
             ];

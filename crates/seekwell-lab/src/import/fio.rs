@@ -35,26 +35,26 @@ const LATENCIES: &[&str] = &["clat", "lat"];
 
 /// One direction, such as reads, of all jobs with the same name.
 #[derive(Clone, Default)]
-struct Direction {
-    ios: u64,
-    iops: f64,
-    bytes_per_s: f64,
+pub(super) struct Direction {
+    pub(super) ios: u64,
+    pub(super) iops: f64,
+    pub(super) bytes_per_s: f64,
     /// Sum of all latencies in ns, and their number.
-    sum_ns: f64,
-    n: u64,
+    pub(super) sum_ns: f64,
+    pub(super) n: u64,
     /// Number of operations by latency in ns; `None` if a job has no bins.
-    bins: Option<BTreeMap<u64, u64>>,
+    pub(super) bins: Option<BTreeMap<u64, u64>>,
     /// Quantiles that fio computed; used if there is only one job.
-    told: Vec<(&'static str, f64)>,
-    jobs: u32,
+    pub(super) told: Vec<(&'static str, f64)>,
+    pub(super) jobs: u32,
 }
 
 /// All jobs with the same name in a file.
 #[derive(Default)]
-struct Job {
-    directions: BTreeMap<&'static str, Direction>,
-    error: Option<i64>,
-    runtime_ms: u64,
+pub(super) struct Job {
+    pub(super) directions: BTreeMap<&'static str, Direction>,
+    pub(super) error: Option<i64>,
+    pub(super) runtime_ms: u64,
     began_ms: Option<u64>,
 }
 
@@ -147,6 +147,29 @@ impl Direction {
         Ok(())
     }
 
+    /// Adds the same direction of another job, which has no bins.
+    pub(super) fn merge(&mut self, other: Direction) {
+        self.jobs += other.jobs;
+        self.ios = self.ios.saturating_add(other.ios);
+        self.iops += other.iops;
+        self.bytes_per_s += other.bytes_per_s;
+        self.sum_ns += other.sum_ns;
+        self.n = self.n.saturating_add(other.n);
+        self.told = if self.jobs == 1 {
+            other.told
+        } else {
+            Vec::new()
+        };
+    }
+
+    /// Adds the quantile that fio printed for this percentage, if it becomes a metric.
+    pub(super) fn tell(&mut self, percent: f64, ns: f64) {
+        let close = |q: &&(&str, &str, f64)| (q.2 * 100.0 - percent).abs() < 1e-9;
+        if let Some((name, ..)) = QUANTILES.iter().find(close) {
+            self.told.push((name, ns));
+        }
+    }
+
     /// Returns quantiles computed from the bins, or without bins the quantiles that fio computed.
     fn quantiles(&self) -> Vec<(&'static str, f64)> {
         let Some(bins) = &self.bins else {
@@ -192,6 +215,15 @@ impl Direction {
 }
 
 impl Job {
+    /// Adds another job with the same name, which runs at the same time.
+    pub(super) fn merge(&mut self, other: Job) {
+        self.error = self.error.or(other.error);
+        self.runtime_ms = self.runtime_ms.max(other.runtime_ms);
+        for (name, d) in other.directions {
+            self.directions.entry(name).or_default().merge(d);
+        }
+    }
+
     fn add(&mut self, job: &Value) -> Result<(), String> {
         if let Some(error) = job.get("error").and_then(Value::as_i64).filter(|e| *e != 0) {
             self.error = Some(error);
@@ -273,38 +305,50 @@ fn read(inputs: &[Input], harvest: &mut Harvest) -> Result<(), ImportError> {
             let place = || Place::Element(format!("jobs {} ({name})", i + 1));
             all[at].add(job).map_err(|why| input.error(place(), why))?;
         }
-        for (name, job) in names.iter().zip(&all) {
-            let mut values = job.values();
-            let failed = job.error.map(|e| format!("fio's error {e}"));
-            if values.is_empty() {
-                let Some(why) = &failed else {
-                    harvest.note(format!("{}: job {name} did no I/O, left out", input.name));
-                    continue;
-                };
-                harvest.note(format!("{}: job {name} failed ({why})", input.name));
-                values.push(value(metric("IOPS", "IOPS", true), 0.0, 0));
-            }
-            if all.len() > 1 {
-                harvest.note(
-                    "several jobs of a file belong to one run: their figures are not independent",
-                );
-            }
-            harvest.run(HarvestRun {
-                of: Of {
-                    device: disk(&document),
-                    test: match name.as_str() {
-                        "" => "fio".to_owned(),
-                        name => format!("fio {name}"),
-                    },
-                    ..Of::default()
-                },
-                outcome: failed.map_or(Outcome::Done, Outcome::Failed),
-                values,
-                began_unix_ns: job.began_ms.and_then(|ms| ms.checked_mul(1_000_000)),
-                duration_ns: job.runtime_ms.saturating_mul(1_000_000),
-                ..HarvestRun::default()
-            })?;
+        add_jobs(input, harvest, &names, &all, &disk(&document))?;
+    }
+    Ok(())
+}
+
+/// Adds the jobs of a file, with their names, as one run.
+pub(super) fn add_jobs(
+    input: &Input,
+    harvest: &mut Harvest,
+    names: &[String],
+    all: &[Job],
+    disk: &str,
+) -> Result<(), ImportError> {
+    for (name, job) in names.iter().zip(all) {
+        let mut values = job.values();
+        let failed = job.error.map(|e| format!("fio's error {e}"));
+        if values.is_empty() {
+            let Some(why) = &failed else {
+                harvest.note(format!("{}: job {name} did no I/O, left out", input.name));
+                continue;
+            };
+            harvest.note(format!("{}: job {name} failed ({why})", input.name));
+            values.push(value(metric("IOPS", "IOPS", true), 0.0, 0));
         }
+        if all.len() > 1 {
+            harvest.note(
+                "several jobs of a file belong to one run: their figures are not independent",
+            );
+        }
+        harvest.run(HarvestRun {
+            of: Of {
+                device: disk.to_owned(),
+                test: match name.as_str() {
+                    "" => "fio".to_owned(),
+                    name => format!("fio {name}"),
+                },
+                ..Of::default()
+            },
+            outcome: failed.map_or(Outcome::Done, Outcome::Failed),
+            values,
+            began_unix_ns: job.began_ms.and_then(|ms| ms.checked_mul(1_000_000)),
+            duration_ns: job.runtime_ms.saturating_mul(1_000_000),
+            ..HarvestRun::default()
+        })?;
     }
     Ok(())
 }

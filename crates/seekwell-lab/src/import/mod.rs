@@ -15,11 +15,18 @@
 //! except for the quantiles by which runs are compared.
 
 mod assemble;
+mod averages;
+mod dd;
+mod diskmark;
 mod error;
 mod fio;
+mod fio_terse;
+mod fio_text;
 mod harvest;
+mod hdparm;
 mod hyperfine;
 mod input;
+mod ioping;
 mod json;
 mod names;
 mod pgbench;
@@ -32,6 +39,7 @@ mod pts_text;
 mod pts_xml;
 mod sysbench;
 
+pub use averages::remedy as averages_remedy;
 pub use error::{ImportError, Place};
 pub use input::Input;
 pub use names::NameFrom;
@@ -69,6 +77,8 @@ pub fn formats() -> &'static [Format] {
     const ALL: &[Format] = &[
         pts_xml::FORMAT,
         fio::FORMAT,
+        fio_text::FORMAT,
+        fio_terse::FORMAT,
         hyperfine::FORMAT,
         pts_json::FORMAT,
         pts_text::FORMAT,
@@ -76,6 +86,10 @@ pub fn formats() -> &'static [Format] {
         pts_csv::FORMAT,
         pgbench::FORMAT,
         sysbench::FORMAT,
+        diskmark::FORMAT,
+        ioping::FORMAT,
+        hdparm::FORMAT,
+        dd::FORMAT,
         plain_csv::FORMAT,
         pgbench_log::FORMAT,
     ];
@@ -118,6 +132,8 @@ pub fn detect(input: &Input) -> Result<&'static Format, ImportError> {
         let names: Vec<_> = all.iter().map(|f| f.name).collect();
         let what = if input.text.trim().is_empty() {
             "is empty".to_owned()
+        } else if let Some(what) = averages_remedy(&input.text) {
+            what
         } else {
             format!(
                 "matches none of the formats {}; --format NAME forces one, and a CSV needs columns \

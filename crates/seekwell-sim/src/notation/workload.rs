@@ -217,6 +217,7 @@ pub fn reading(spec: &WorkloadSpec) -> Result<Option<Reading>, SpecErrors> {
         file,
         sha256,
         format,
+        columns,
         mode,
         stream,
         volume,
@@ -276,6 +277,7 @@ pub fn reading(spec: &WorkloadSpec) -> Result<Option<Reading>, SpecErrors> {
             from_ns: *from_ns,
             until_ns: *until_ns,
             pids: pids.clone(),
+            columns: columns.clone(),
             vscsi_response: unit,
             allow_truncated: *allow_truncated,
             ..ReadOptions::default()
@@ -428,6 +430,7 @@ pub fn trace(path: &Path) -> Result<WorkloadSpec, SpecErrors> {
         from_ns: 0,
         until_ns: None,
         pids: Default::default(),
+        columns: None,
         response_unit: None,
         allow_truncated: false,
     })

@@ -3,11 +3,13 @@
 //! `comm-pid [cpu] flags seconds.us: EVENT: maj,min RWBS ... sector + sectors ... [comm]`.
 //!
 //! The layout follows the print formats of the block events (`events/block/*/format`). Kernels
-//! without the ioprio field or without the column of flags are also supported. Lines of other
-//! events are skipped. The reader leaves out packet commands, bio splits and remaps, plugs (which
-//! name no device), and events that duplicate others (`block_io_start`, `block_rq_merge`, ...).
+//! without the ioprio field or without the column of flags are also supported. `trace-cmd report`
+//! prints the same lines after lines such as `cpus=4`; with `-l`, the CPU has no brackets and is
+//! followed by the flags (`0d..1.`). Lines of other events are skipped. The reader leaves
+//! out packet commands, bio splits and remaps, plugs (which name no device), and events that
+//! duplicate others (`block_io_start`, `block_rq_merge`, ...).
 
-use super::lines::{BLANK, Dialect, LineReader, device, error_number, with_rwbs};
+use super::lines::{BLANK, Dialect, LineReader, begins, device, error_number, with_rwbs};
 pub use super::lines::{Line, Wrong};
 use crate::blk::{BlkEvent, rwbs_parse};
 use crate::info::{Carries, FormatInfo, Has, Keeps, Volumes};
@@ -19,8 +21,8 @@ pub const INFO: FormatInfo = FormatInfo {
     name: "ftrace",
     summary: "ftrace block events: the text of the kernel's tracefs",
     extensions: &["ftrace"],
-    help: "The text that tracefs prints for the events of the block group (the output of trace-cmd \
-           report is similar). Recording needs no tool: use an instance under \
+    help: "The text that tracefs or trace-cmd report prints for the events of the block group. \
+           Recording needs no tool: use an instance under \
            /sys/kernel/tracing/instances, events/block/*/enable, and `cat trace_pipe`. Records are \
            made from the block_bio_queue events (or from block_rq_issue, if requested, or if there \
            are no others). A write that ends with its own cache flush (FUA on a device without \
@@ -37,7 +39,7 @@ pub const INFO: FormatInfo = FormatInfo {
     keeps: Keeps::NONE,
     volumes: Volumes::Numbered,
     text: true,
-    detect,
+    detect: |head| head.starts_with(b"# tracer:") || begins(head, parse),
     parts: None,
     open: |mut inputs, options, _| {
         let input = inputs.remove(0);
@@ -54,10 +56,11 @@ const DIALECT: Dialect = Dialect {
     remedy: "the line should read \"comm-pid [cpu] flags seconds.us: block_...: maj,min RWBS ... \
              sector + sectors [...]\": record with tracefs, or remove the line",
     lost: NOTE_LOST,
+    requests: false,
 };
 
 /// Returns the action of an event name, or `None` for a skipped event.
-fn action_of(name: &[u8]) -> Option<Action> {
+pub(super) fn action_of(name: &[u8]) -> Option<Action> {
     Some(match name {
         b"block_bio_queue" => Action::Queue,
         b"block_getrq" => Action::GetRq,
@@ -72,34 +75,54 @@ fn action_of(name: &[u8]) -> Option<Action> {
 }
 
 /// Returns the last word of `line[..end]`, and its start.
-fn last_word(line: &[u8], end: usize) -> (&[u8], usize) {
+pub(super) fn last_word(line: &[u8], end: usize) -> (&[u8], usize) {
     let trimmed = line[..end].trim_ascii_end();
     let from = trimmed.iter().rposition(|&c| c == b' ' || c == b'\t');
     let from = from.map_or(0, |i| i + 1);
     (&trimmed[from..], from)
 }
 
-struct Head<'a> {
-    comm: &'a [u8],
-    pid: u32,
-    cpu: u32,
-    t_ns: u64,
+/// The fields in front of the event.
+pub(super) struct Head<'a> {
+    pub(super) comm: &'a [u8],
+    pub(super) pid: u32,
+    pub(super) cpu: u32,
+    pub(super) t_ns: u64,
+}
+
+/// Returns true for a line in front of the events that `trace-cmd report` prints.
+fn is_preamble(line: &[u8]) -> bool {
+    let starts = |start: &&[u8]| line.starts_with(start);
+    [&b"cpus="[..], b"version = ", b"trace-cmd "]
+        .iter()
+        .any(starts)
+        || line.starts_with(b"CPU ") && line.ends_with(b" is empty")
+}
+
+/// Parses `[000]`, or a CPU followed by flags without brackets (`0d..1.`).
+fn cpu_of(word: &[u8]) -> Option<u32> {
+    let digits = match word.strip_prefix(b"[") {
+        Some(inside) => inside.strip_suffix(b"]")?,
+        None => {
+            let n = word.iter().take_while(|c| c.is_ascii_digit()).count();
+            (n < word.len()).then_some(&word[..n])?
+        }
+    };
+    number(digits)?.try_into().ok()
 }
 
 /// Parses `comm-pid [(tgid)] [cpu] [flags] seconds.us`, beginning at the end, because a comm can
 /// contain any characters.
 fn head(text: &[u8]) -> Result<Head<'_>, Wrong<'_>> {
-    let (w, mut at) = last_word(text, text.len());
+    let (w, at) = last_word(text, text.len());
     let t_ns = seconds_ns(w).ok_or(("time", w))?;
     let (mut w, mut from) = last_word(text, at);
-    if !w.starts_with(b"[") {
+    let (before, from_before) = last_word(text, from);
+    if before.starts_with(b"[") {
         // The column of flags is missing if the option irq-info is off.
-        at = from;
-        (w, from) = last_word(text, at);
+        (w, from) = (before, from_before);
     }
-    let inner = w.strip_prefix(b"[").and_then(|w| w.strip_suffix(b"]"));
-    let cpu = inner.and_then(number).and_then(|n| u32::try_from(n).ok());
-    let cpu = cpu.ok_or(("CPU in brackets", w))?;
+    let cpu = cpu_of(w).ok_or(("CPU in brackets", before))?;
     let mut who = text[..from].trim_ascii();
     // With the option record-tgid, the process id is at the end: "( 697)" or "(-----)".
     if who.ends_with(b")")
@@ -123,10 +146,12 @@ fn head(text: &[u8]) -> Result<Head<'_>, Wrong<'_>> {
 /// Parses a line without its newline.
 pub fn parse(line: &[u8]) -> Result<Line<'_>, Wrong<'_>> {
     let trimmed = line.trim_ascii();
-    if trimmed.is_empty() || trimmed.starts_with(b"#") {
+    if trimmed.is_empty() || trimmed.starts_with(b"#") || is_preamble(trimmed) {
         return Ok(Line::Nothing);
     }
-    if trimmed.starts_with(b"CPU:") && memchr::memmem::find(trimmed, b"LOST").is_some() {
+    // trace-cmd writes "[3 EVENTS DROPPED]", and the kernel "[LOST 3 EVENTS]".
+    let lost = |word: &[u8]| memchr::memmem::find(trimmed, word).is_some();
+    if trimmed.starts_with(b"CPU:") && (lost(b"LOST") || lost(b"DROPPED")) {
         return Ok(Line::Lost);
     }
     // The line has the form "seconds.us: event: text". Use the first colon with a valid head on its
@@ -155,7 +180,8 @@ pub fn parse(line: &[u8]) -> Result<Line<'_>, Wrong<'_>> {
     body(rest, &mut at, action, &head)
 }
 
-fn body<'a>(
+/// Parses the text of a block event, from `*at` on.
+pub(super) fn body<'a>(
     text: &'a [u8],
     at: &mut usize,
     action: Action,
@@ -233,20 +259,6 @@ fn body<'a>(
     })
 }
 
-fn detect(head: &[u8]) -> bool {
-    if head.starts_with(b"# tracer:") {
-        return true;
-    }
-    for line in head.split(|&c| c == b'\n').take(8) {
-        match parse(line) {
-            Ok(Line::Event(..) | Line::Lost) => return true,
-            Ok(Line::Nothing | Line::End) => {}
-            Err(_) => return false,
-        }
-    }
-    false
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -318,11 +330,31 @@ mod tests {
         );
     }
 
+    /// Forms of lines that trace-cmd prints: `report`, `report -l`, and versions with flags.
+    #[test]
+    fn lines_of_trace_cmd_are_parsed() {
+        for (head, cpu) in [
+            ("            dd-1234  [001]   100.000002:", 1),
+            ("            dd-1234  [001] d..1   100.000002:", 1),
+            ("dd-1234    0d..1.   100.000002:", 0),
+            ("dd-1234   12.....   100.000002:", 12),
+        ] {
+            let e = event(&format!(
+                "{head} block_rq_issue:       8,0 R 4096 () 1000 + 8 [dd]"
+            ));
+            let got = (e.task, e.cpu, e.t_ns, e.sector);
+            assert_eq!(got, (1234, cpu, 100_000_002_000, 1000), "{head}");
+        }
+    }
+
     #[test]
     fn lines_without_a_block_event_are_skipped() {
         for line in [
             "# tracer: nop",
             "",
+            "version = 6",
+            "cpus=4",
+            "CPU 3 is empty",
             "  a-1 [000] ..... 1.5: block_plug: [a]",
             "  a-1 [000] ..... 1.5: block_unplug: [a] 3",
             "  a-1 [000] ..... 1.5: block_split: 7,0 RA 270336 / 271360 [a]",
@@ -333,6 +365,7 @@ mod tests {
             assert_eq!(parse(line.as_bytes()), Ok(Line::Nothing), "{line}");
         }
         assert_eq!(parse(b"CPU:1 [LOST 123 EVENTS]"), Ok(Line::Lost));
+        assert_eq!(parse(b"CPU:1 [7 EVENTS DROPPED]"), Ok(Line::Lost));
     }
 
     #[test]

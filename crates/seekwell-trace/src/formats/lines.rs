@@ -1,6 +1,7 @@
-//! Block events as lines of text. blkparse and the kernel's tracefs print different lines, but
-//! parsed lines are processed in the same way.
+//! Block events as lines of text. blkparse, the kernel's tracefs, perf and biosnoop print different
+//! lines, but parsed lines are processed in the same way.
 
+use super::volumes::DiskNames;
 use crate::blk::{BlkEvent, Rwbs};
 use crate::error::{ErrorKind, Place, TraceError, shown};
 use crate::input::Input;
@@ -8,9 +9,9 @@ use crate::join::Join;
 use crate::notes::Notes;
 use crate::options::ReadOptions;
 use crate::record::{Record, device_number};
-use crate::source::Source;
+use crate::source::{Source, device_text};
 use crate::text::number;
-use seekwell_core::Op;
+use seekwell_core::{Action, Op};
 use std::collections::BTreeMap;
 
 /// The content of a line.
@@ -18,12 +19,29 @@ use std::collections::BTreeMap;
 pub enum Line<'a> {
     /// An event, and the name of its process (empty if the line has no name).
     Event(BlkEvent, &'a [u8]),
+    /// A whole request.
+    Request(Request<'a>),
     /// The recorder reports lost events.
     Lost,
     /// A line that is not needed for records.
     Nothing,
     /// The end of the events.
     End,
+}
+
+/// A request with its completion, as in a line of biosnoop.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Request<'a> {
+    /// The issue.
+    pub issue: BlkEvent,
+    /// Time at which the request was queued, in ns, if known.
+    pub queue_ns: Option<u64>,
+    /// Time of the completion, in ns.
+    pub complete_ns: u64,
+    /// Name of the process.
+    pub process: &'a [u8],
+    /// Name of the disk; empty if the device number of the issue identifies the disk.
+    pub disk: &'a [u8],
 }
 
 /// Description of the expected field, and the invalid content.
@@ -38,6 +56,27 @@ pub(super) struct Dialect {
     pub(super) remedy: &'static str,
     /// Note that counts the places where events were lost.
     pub(super) lost: &'static str,
+    /// True if each line is a request, in order of completion.
+    pub(super) requests: bool,
+}
+
+/// Number of lines that are searched for the first event.
+const HEAD_LINES: usize = 200;
+
+/// Returns true if the first lines can be parsed up to an event, a request, or a report of lost
+/// events.
+pub(super) fn begins(
+    head: &[u8],
+    parse: for<'a> fn(&'a [u8]) -> Result<Line<'a>, Wrong<'a>>,
+) -> bool {
+    for line in head.split(|&c| c == b'\n').take(HEAD_LINES) {
+        match parse(line) {
+            Ok(Line::Event(..) | Line::Request(_) | Line::Lost) => return true,
+            Ok(Line::Nothing | Line::End) => {}
+            Err(_) => return false,
+        }
+    }
+    false
 }
 
 /// Parses a device number `major,minor`.
@@ -67,7 +106,7 @@ pub(super) fn with_rwbs(rwbs: Rwbs, event: BlkEvent) -> Option<BlkEvent> {
 /// An event without the contents of its RWBS field.
 pub(super) const BLANK: BlkEvent = BlkEvent {
     t_ns: 0,
-    action: seekwell_core::Action::Queue,
+    action: Action::Queue,
     op: Op::Read,
     flags: seekwell_core::Flags::empty(),
     sector: 0,
@@ -82,17 +121,43 @@ pub(super) const BLANK: BlkEvent = BlkEvent {
 /// Maximum length of a stored process name, in bytes.
 const NAME_BYTES: usize = 64;
 
+/// Names of processes.
+struct Tasks {
+    names: BTreeMap<u32, String>,
+    names_max: usize,
+    last: Option<u32>,
+}
+
+impl Tasks {
+    /// Stores the name of a process. The name changes only with exec, so it is checked only if
+    /// another process follows.
+    fn add(&mut self, task: u32, name: &[u8]) {
+        if self.last == Some(task) || name.is_empty() {
+            return;
+        }
+        self.last = Some(task);
+        if self.names.len() < self.names_max && !self.names.contains_key(&task) {
+            let name = &name[..name.len().min(NAME_BYTES)];
+            let name = String::from_utf8_lossy(name).into_owned();
+            self.names.insert(task, name);
+        }
+    }
+}
+
 /// Converts lines to records.
 pub(super) struct LineReader {
     dialect: Dialect,
     input: Input,
     join: Join,
-    tasks: BTreeMap<u32, String>,
-    names_max: usize,
+    tasks: Tasks,
     device: Option<u32>,
     line: u64,
-    last_task: Option<u32>,
     ended: bool,
+    disks: DiskNames,
+    /// The disk that the user selected.
+    disk: Option<String>,
+    /// Events of the current request that are not processed yet, the last first.
+    later: Vec<BlkEvent>,
 }
 
 impl LineReader {
@@ -100,18 +165,27 @@ impl LineReader {
         LineReader {
             dialect,
             input,
-            join: Join::new(options),
-            tasks: BTreeMap::new(),
-            names_max: options.limits.names_max,
+            join: Join::new(options, dialect.requests),
+            tasks: Tasks {
+                names: BTreeMap::new(),
+                names_max: options.limits.names_max,
+                last: None,
+            },
             device: options.device,
             line: 0,
-            last_task: None,
             ended: false,
+            disks: DiskNames::new(options.limits.names_max),
+            disk: options.volume.clone().filter(|_| options.device.is_none()),
+            later: Vec::with_capacity(3),
         }
     }
 
     /// Processes one line. Returns false at the end.
     fn step(&mut self, notes: &mut Notes) -> Result<bool, TraceError> {
+        if let Some(e) = self.later.pop() {
+            self.join.push(&e, notes, Place::Line(self.line));
+            return Ok(true);
+        }
         self.line += 1;
         let place = Place::Line(self.line);
         let Some(line) = self.input.line(place)? else {
@@ -129,17 +203,33 @@ impl LineReader {
                 if self.device.is_some_and(|d| d != e.device) {
                     return Ok(true);
                 }
-                // A process name changes only with exec, so check it only when another process
-                // follows.
-                if self.last_task != Some(e.task) && !name.is_empty() {
-                    self.last_task = Some(e.task);
-                    if self.tasks.len() < self.names_max && !self.tasks.contains_key(&e.task) {
-                        let name = &name[..name.len().min(NAME_BYTES)];
-                        let name = String::from_utf8_lossy(name).into_owned();
-                        self.tasks.insert(e.task, name);
-                    }
-                }
+                self.tasks.add(e.task, name);
                 self.join.push(&e, notes, place);
+                return Ok(true);
+            }
+            Ok(Line::Request(r)) => {
+                let mut e = r.issue;
+                if !r.disk.is_empty() {
+                    let Some(n) = self.disks.number(r.disk) else {
+                        return Err(self.disks.too_many(&self.input, place));
+                    };
+                    e.device = n;
+                }
+                let not_asked = self.disk.as_ref().is_some_and(|d| d.as_bytes() != r.disk);
+                let other = self.device.is_some_and(|d| d != e.device);
+                let at = |action, t_ns| BlkEvent { action, t_ns, ..e };
+                self.later.push(at(Action::Complete, r.complete_ns));
+                self.later.push(e);
+                self.later
+                    .extend(r.queue_ns.map(|t_ns| at(Action::Queue, t_ns)));
+                for e in &self.later {
+                    self.join.device(e, notes);
+                }
+                if not_asked || other {
+                    self.later.clear();
+                } else {
+                    self.tasks.add(e.task, r.process);
+                }
                 return Ok(true);
             }
             Err((what, found)) => (what, shown(found)),
@@ -173,12 +263,16 @@ impl Source for LineReader {
         (self.input.name(), Place::Line(self.line))
     }
     fn tasks(&self) -> Option<&BTreeMap<u32, String>> {
-        Some(&self.tasks)
+        Some(&self.tasks.names)
     }
     fn take_events(&mut self, into: &mut Vec<BlkEvent>) {
         self.join.take_events(into);
     }
     fn tells_events(&self) -> bool {
         true
+    }
+    fn device_name(&self, device: u32) -> String {
+        let name = self.disks.name(device);
+        name.map_or_else(|| device_text(device), str::to_owned)
     }
 }

@@ -1,14 +1,22 @@
 //! The formats. Each has its own file or directory.
 
 pub mod alibaba;
+pub mod biosnoop;
 pub mod blkparse;
 pub mod blktrace;
+pub mod cachesim;
 pub mod csv;
+pub mod disksim;
+pub mod fiu;
 pub mod ftrace;
 pub mod iolog;
+pub mod iosnoop;
 mod lines;
 pub mod msr;
+pub mod oracle;
 pub mod parquet;
+pub mod perf;
+pub mod spc;
 pub mod systor;
 pub mod tencent;
 mod volumes;

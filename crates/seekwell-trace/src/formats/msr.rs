@@ -1,6 +1,6 @@
 //! MSR Cambridge traces (Narayanan and others, FAST 2008): one week of 36 volumes of servers in a
-//! data centre, 2007. The files are `HOST_DISK.csv.gz`, without a header line. The columns are
-//! `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`.
+//! data centre, 2007. The files are `HOST_DISK.csv.gz`, without a header line; copies can have one.
+//! The columns are `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`.
 //!
 //! Timestamp is the time of the issue. Timestamp and ResponseTime are in units of Windows filetime,
 //! which are steps of 100 ns; timestamps count from 1601. Type is Read or Write. Offset and Size
@@ -11,6 +11,7 @@ use crate::info::{Carries, FormatInfo, Has, Keeps, Volumes};
 use crate::text::number;
 use seekwell_core::Op;
 
+const HEADER: &[u8] = b"Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime";
 const REMEDY: &str = "the line should read \"Timestamp,Hostname,DiskNumber,Type,Offset,Size,\
                       ResponseTime\", Type Read or Write, times in steps of 100 ns";
 /// Nanoseconds per step of Windows filetime.
@@ -22,7 +23,7 @@ pub const INFO: FormatInfo = FormatInfo {
     summary: "MSR Cambridge: volumes of enterprise servers, 2007",
     extensions: &["csv"],
     help: "Each line has the fields Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime. \
-           There is no header line. Times are in steps of 100 ns (Windows filetime), offset and \
+           A header line is optional. Times are in steps of 100 ns (Windows filetime), offset and \
            size in bytes. The published files have one volume each; if a file has several volumes, \
            --trace-device HOST_DISK (usr_0) selects one of them. The format contains no process \
            IDs, so replay it with --mode timed, scaled:FACTOR or depth:N.",
@@ -37,12 +38,16 @@ pub const INFO: FormatInfo = FormatInfo {
     keeps: Keeps::NONE,
     volumes: Volumes::Named,
     text: true,
-    detect: |head| looks_like(head, parse, None),
+    detect: |head| looks_like(head, parse, Some(HEADER)),
     parts: None,
     open: |mut inputs, options, _| {
         let input = inputs.remove(0);
         Ok(Box::new(VolumesReader::new(
-            input, options, parse, None, REMEDY,
+            input,
+            options,
+            parse,
+            Some(HEADER),
+            REMEDY,
         )))
     },
     create: None,

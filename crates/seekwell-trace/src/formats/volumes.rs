@@ -48,11 +48,25 @@ pub(super) type Wrong<'a> = (&'static str, &'a [u8]);
 /// The function that parses a line.
 pub(super) type Parse = fn(&[u8]) -> Result<Row<'_>, Wrong<'_>>;
 
-/// Splits a line into exactly `N` fields.
+/// Splits a line at commas into exactly `N` fields.
 #[inline]
 pub(super) fn fields<const N: usize>(line: &[u8]) -> Result<[&[u8]; N], Wrong<'_>> {
+    exactly(line, line.split(|&c| c == b','))
+}
+
+/// Splits a line at blanks and tabs into exactly `N` fields.
+#[inline]
+pub(super) fn blank_fields<const N: usize>(line: &[u8]) -> Result<[&[u8]; N], Wrong<'_>> {
+    let words = line.split(|c| c.is_ascii_whitespace());
+    exactly(line, words.filter(|w| !w.is_empty()))
+}
+
+#[inline]
+fn exactly<'a, const N: usize>(
+    line: &'a [u8],
+    mut words: impl Iterator<Item = &'a [u8]>,
+) -> Result<[&'a [u8]; N], Wrong<'a>> {
     let mut out = [&line[..0]; N];
-    let mut words = line.split(|&c| c == b',');
     for slot in &mut out {
         *slot = words.next().ok_or(("all fields of the format", line))?;
     }
@@ -86,12 +100,56 @@ pub(super) struct VolumesReader {
     header: Option<&'static [u8]>,
     remedy: &'static str,
     wanted: Option<Wanted>,
+    disks: DiskNames,
+    line: u64,
+}
+
+/// The disks of a trace that names them. They are numbered in the order in which they appear.
+pub(super) struct DiskNames {
     /// Number of each disk, by name.
     numbers: BTreeMap<Vec<u8>, u32>,
     /// Name of each disk, by number.
     names: Vec<String>,
     names_max: usize,
-    line: u64,
+}
+
+impl DiskNames {
+    /// Makes an empty list with room for `names_max` disks.
+    pub fn new(names_max: usize) -> Self {
+        DiskNames {
+            numbers: BTreeMap::new(),
+            names: Vec::new(),
+            names_max,
+        }
+    }
+
+    /// Returns the number of a disk, and assigns one if the disk is new. Returns `None` if there
+    /// are too many disks.
+    pub fn number(&mut self, name: &[u8]) -> Option<u32> {
+        if let Some(&n) = self.numbers.get(name) {
+            return Some(n);
+        }
+        if self.names.len() >= self.names_max {
+            return None;
+        }
+        let n = self.names.len() as u32;
+        let shown = String::from_utf8_lossy(&name[..name.len().min(64)]);
+        self.names.push(shown.into_owned());
+        self.numbers.insert(name.to_vec(), n);
+        Some(n)
+    }
+
+    /// Returns the name of the disk with this number.
+    pub fn name(&self, number: u32) -> Option<&str> {
+        self.names.get(number as usize).map(String::as_str)
+    }
+
+    /// Returns the error for a trace with too many disks.
+    pub fn too_many(&self, input: &Input, place: Place) -> TraceError {
+        let what = format!("more than {} disks", self.names_max);
+        let remedy = "is this the right format? No collection has as many";
+        input.error(ErrorKind::Limit, place, what, remedy)
+    }
 }
 
 /// The volume that the user selected.
@@ -133,32 +191,10 @@ impl VolumesReader {
             header,
             remedy,
             wanted,
-            numbers: BTreeMap::new(),
-            names: Vec::new(),
-            names_max: options.limits.names_max,
+            disks: DiskNames::new(options.limits.names_max),
             line: 0,
         }
     }
-}
-
-/// Returns the number of a disk, and assigns one if the disk is new. Returns `None` if there are
-/// too many disks.
-fn number_of(
-    numbers: &mut BTreeMap<Vec<u8>, u32>,
-    names: &mut Vec<String>,
-    names_max: usize,
-    name: Vec<u8>,
-) -> Option<u32> {
-    if let Some(&n) = numbers.get(&name) {
-        return Some(n);
-    }
-    if names.len() >= names_max {
-        return None;
-    }
-    let n = names.len() as u32;
-    names.push(String::from_utf8_lossy(&name[..name.len().min(64)]).into_owned());
-    numbers.insert(name, n);
-    Some(n)
 }
 
 impl Source for VolumesReader {
@@ -204,11 +240,8 @@ impl Source for VolumesReader {
                         Some(Wanted::Disk(w)) => *w == name,
                         Some(Wanted::Number(w)) => disk == w.to_string().as_bytes(),
                     };
-                    let (numbers, names) = (&mut self.numbers, &mut self.names);
-                    let Some(n) = number_of(numbers, names, self.names_max, name) else {
-                        let what = format!("more than {} disks", self.names_max);
-                        let remedy = "is this the right format? No collection has as many";
-                        return Err(self.input.error(ErrorKind::Limit, place, what, remedy));
+                    let Some(n) = self.disks.number(&name) else {
+                        return Err(self.disks.too_many(&self.input, place));
                     };
                     (n, wanted)
                 }
@@ -244,9 +277,7 @@ impl Source for VolumesReader {
         (self.input.name(), Place::Line(self.line))
     }
     fn device_name(&self, device: u32) -> String {
-        match self.names.get(device as usize) {
-            Some(name) => name.clone(),
-            None => device.to_string(),
-        }
+        let name = self.disks.name(device);
+        name.map_or_else(|| device.to_string(), str::to_owned)
     }
 }

@@ -78,6 +78,11 @@ const CODES: &[(u16, Op)] = &[
     (0x41, Op::WriteZeroes),
 ];
 
+/// Returns the operation of a SCSI command, or `None` for a command that moves no data.
+pub(super) fn scsi_operation(code: u16) -> Option<Op> {
+    CODES.iter().find(|c| c.0 == code).map(|c| c.1)
+}
+
 fn u16_at(b: &[u8], i: usize) -> u16 {
     u16::from_le_bytes([b[i], b[i + 1]])
 }
@@ -182,7 +187,7 @@ impl Source for VscsiReader {
                     "bytes are missing or damaged before it: fetch the file again",
                 ));
             }
-            let Some(&(_, op)) = CODES.iter().find(|c| u64::from(c.0) == code) else {
+            let Some(op) = u16::try_from(code).ok().and_then(scsi_operation) else {
                 notes.count(SKIPPED, place);
                 continue;
             };

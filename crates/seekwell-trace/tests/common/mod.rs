@@ -37,6 +37,14 @@ pub fn written(format: Format, records: &[Record]) -> Vec<u8> {
             "systor" => include_bytes!("../data/systor.csv"),
             "alibaba" => include_bytes!("../data/alibaba.csv"),
             "tencent" => include_bytes!("../data/tencent.csv"),
+            "spc" => include_bytes!("../data/spc.csv"),
+            "disksim" => include_bytes!("../data/disksim.txt"),
+            "fiu" => include_bytes!("../data/fiu.txt"),
+            "cachesim-csv" => include_bytes!("../data/cachesim.csv"),
+            "oracle-general" => include_bytes!("../data/oracle-general.bin"),
+            "perf-script" => include_bytes!("../data/perf-script.txt"),
+            "biosnoop" => include_bytes!("../data/biosnoop.txt"),
+            "iosnoop" => include_bytes!("../data/iosnoop.txt"),
             name => panic!("{name} is not written and needs a sample"),
         };
         return sample.to_vec();

@@ -45,6 +45,7 @@ pub(in crate::experiment) const TRACE: &[(&str, &str)] = &[
         "When records are submitted: \"timed\", \"scaled:FACTOR\", \"depth:N\" or \"closed\"."),
     ("fit", "What to do with records beyond the end of the device: \"strict\" or \"wrap\"."),
     ("format", "A format of `seekwell formats`; default: detected from the first bytes."),
+    ("columns", "Fields of a delimited text, for example \"t_s=1,op=2,sector=3,sectors=4\"."),
     ("stream", "Events of a block trace to replay: \"queue\" (bios) or \"issue\" (requests)."),
     ("records", "Stop after this many records."),
     ("volume", "Only records of this device, for example \"8,16\", or of this volume."),
@@ -350,6 +351,7 @@ impl Reader<'_> {
             from_ns: 0,
             until_ns: None,
             pids: Default::default(),
+            columns: None,
             response_unit: None,
             allow_truncated: false,
         };
@@ -366,6 +368,7 @@ impl Reader<'_> {
             from_ns,
             until_ns,
             pids,
+            columns,
             response_unit,
             allow_truncated,
             ..
@@ -399,6 +402,7 @@ impl Reader<'_> {
                             }
                         }
                     }
+                    "columns" => *columns = self.text(&f, v),
                     "response_unit" => *response_unit = self.text(&f, v),
                     "allow_truncated" => {
                         *allow_truncated = self.switch(&f, v).unwrap_or_default();

@@ -11,6 +11,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     remedy: "the line should read \"maj,min cpu seq seconds.ns pid ACTION RWBS sector + sectors \
              [process]\": use blkparse without -f, or remove the line",
     lost: "places where events were lost",
+    requests: false,
 };
 
 pub(super) fn detect(head: &[u8]) -> bool {
@@ -21,14 +22,15 @@ pub(super) fn detect(head: &[u8]) -> bool {
             Ok(Line::Event(..)) => return true,
             // A plug or a message is also evidence of the format, but a blank line is not.
             Ok(Line::Nothing) => seen |= device(word(line, &mut 0)).is_some(),
-            Ok(Line::End | Line::Lost) | Err(_) => return seen,
+            Ok(Line::End | Line::Lost | Line::Request(_)) | Err(_) => return seen,
         }
     }
     seen
 }
 
 fn is_summary(line: &[u8]) -> bool {
-    let titled = line.ends_with(b":") || line.ends_with(b")");
+    let device = || line.ends_with(b")") && memchr::memmem::find(line, b" (").is_some();
+    let titled = line.ends_with(b":") || device();
     line.first().is_some_and(u8::is_ascii_alphabetic) && titled
 }
 

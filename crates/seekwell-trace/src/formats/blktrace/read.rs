@@ -320,7 +320,7 @@ impl BlktraceReader {
             streams,
             next,
             at: 0,
-            join: Join::new(options),
+            join: Join::new(options, false),
             tasks: BTreeMap::new(),
             names_max: options.limits.names_max,
             device: options.device,

@@ -1,7 +1,9 @@
 //! The columns that a header names, and the parser of lines.
 
+use super::fields::Separator;
 use super::{FLAGS, OPS};
 use crate::error::shown;
+use crate::formats::vscsi::scsi_operation;
 use crate::record::{Record, device_number};
 use crate::text::{decimal_ns, number};
 use seekwell_core::units::SECTOR_BYTES;
@@ -9,16 +11,21 @@ use seekwell_core::{CgroupId, Flags, IoPrio, Op, Sector, Sectors, TaskId, sugges
 
 /// The content of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Column {
+pub(super) enum Column {
     /// Time; the value is the number of ns per unit.
     Time(u64),
     Op,
+    /// A digit; the digit 1 is the operation of this column, and 0 is the opposite.
+    Is(Op),
+    /// SCSI operation code in hexadecimal digits.
+    Scsi,
     Flags,
     Sector,
-    /// Position of the first byte.
-    Offset,
+    /// Position; the value is the number of bytes per unit.
+    Offset(u64),
     Sectors,
-    Bytes,
+    /// Length; the value is the number of bytes per unit.
+    Bytes(u64),
     Pid,
     Cpu,
     IoPrio,
@@ -27,6 +34,8 @@ enum Column {
     Insert,
     Issue,
     Complete,
+    /// Time from the submission to the completion; the value is the number of ns per unit.
+    Latency(u64),
     Error,
     Id,
 }
@@ -34,18 +43,18 @@ enum Column {
 impl Column {
     /// Returns true if every line needs a value in this column.
     fn needed(self) -> bool {
-        use Column as C;
-        matches!(self, C::Op | C::Sector | C::Offset | C::Sectors | C::Bytes)
+        // Operation, position and length.
+        [1, 3, 4].contains(&self.twin())
     }
     /// Returns a number that is the same for columns with the same content in different units.
     fn twin(self) -> u8 {
         use Column as C;
         match self {
             C::Time(_) => 0,
-            C::Op => 1,
+            C::Op | C::Is(_) | C::Scsi => 1,
             C::Flags => 2,
-            C::Sector | C::Offset => 3,
-            C::Sectors | C::Bytes => 4,
+            C::Sector | C::Offset(_) => 3,
+            C::Sectors | C::Bytes(_) => 4,
             C::Pid => 5,
             C::Cpu => 6,
             C::IoPrio => 7,
@@ -53,12 +62,15 @@ impl Column {
             C::Device => 9,
             C::Insert => 10,
             C::Issue => 11,
-            C::Complete => 12,
+            C::Complete | C::Latency(_) => 12,
             C::Error => 13,
             C::Id => 14,
         }
     }
 }
+
+/// Number of bytes in the unit of `page` and `pages`.
+const PAGE_BYTES: u64 = 4096;
 
 /// All names of columns. Messages use the first name of each column.
 const NAMES: &[(&str, Column)] = &[
@@ -67,12 +79,17 @@ const NAMES: &[(&str, Column)] = &[
     ("t_ms", Column::Time(1_000_000)),
     ("t_s", Column::Time(1_000_000_000)),
     ("op", Column::Op),
+    ("is_read", Column::Is(Op::Read)),
+    ("is_write", Column::Is(Op::Write)),
+    ("scsi_op", Column::Scsi),
     ("flags", Column::Flags),
     ("sector", Column::Sector),
-    ("offset", Column::Offset),
+    ("offset", Column::Offset(1)),
+    ("page", Column::Offset(PAGE_BYTES)),
     ("sectors", Column::Sectors),
     ("n", Column::Sectors),
-    ("bytes", Column::Bytes),
+    ("bytes", Column::Bytes(1)),
+    ("pages", Column::Bytes(PAGE_BYTES)),
     ("pid", Column::Pid),
     ("cpu", Column::Cpu),
     ("ioprio", Column::IoPrio),
@@ -81,6 +98,10 @@ const NAMES: &[(&str, Column)] = &[
     ("t_insert", Column::Insert),
     ("t_issue", Column::Issue),
     ("t_complete", Column::Complete),
+    ("lat_ns", Column::Latency(1)),
+    ("lat_us", Column::Latency(1_000)),
+    ("lat_ms", Column::Latency(1_000_000)),
+    ("lat_s", Column::Latency(1_000_000_000)),
     ("error", Column::Error),
     ("id", Column::Id),
 ];
@@ -124,53 +145,98 @@ pub struct Row {
     pub unaligned: bool,
 }
 
+/// The fault and the remedy.
+pub(super) type Fault = (String, String);
+
 /// Name of the column and content of an invalid field.
 pub(super) type Wrong<'a> = (&'static str, &'a [u8]);
 
 /// The columns of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Columns(Vec<Column>);
+pub struct Columns {
+    /// The content of each field; `None` for a field that is not used.
+    pub(super) fields: Vec<Option<Column>>,
+    pub(super) separator: Separator,
+    /// The operation of all records, if no column contains it.
+    pub(super) op: Option<(Op, Flags)>,
+    /// True if lines can have more fields.
+    pub(super) open: bool,
+}
 
 impl Columns {
+    pub(super) fn new(columns: impl IntoIterator<Item = Column>) -> Columns {
+        Columns {
+            fields: columns.into_iter().map(Some).collect(),
+            separator: Separator::Byte(b','),
+            op: None,
+            open: false,
+        }
+    }
     /// Returns the columns of a file without a header: `t_us,id,pid,op,sector,n`.
     pub fn positional() -> Columns {
-        Columns(POSITIONAL.to_vec())
+        Columns::new(POSITIONAL)
     }
     /// Returns true if the columns are `t_us,id,pid,op,sector,n`.
     pub fn is_positional(&self) -> bool {
-        self.0 == POSITIONAL
+        *self == Columns::positional()
     }
     /// Parses a header. The error consists of the fault and the remedy.
-    pub fn of_header(line: &[u8]) -> Result<Columns, (String, String)> {
-        let mut columns: Vec<Column> = Vec::new();
+    pub fn of_header(line: &[u8]) -> Result<Columns, Fault> {
+        let mut columns = Columns::new([]);
         for w in line.split(|&c| c == b',').map(<[u8]>::trim_ascii) {
-            let Some(&(name, column)) = NAMES.iter().find(|n| n.0.as_bytes() == w) else {
-                let known: Vec<&str> = NAMES.iter().map(|n| n.0).collect();
-                let asked = String::from_utf8_lossy(w);
-                let question = suggest::did_you_mean(&asked, known.iter().copied(), &[]);
-                let question = question.map_or(String::new(), |q| q + " ");
-                return Err((
-                    format!("no column is called {}", shown(w)),
-                    format!("{question}The columns are {}", known.join(", ")),
-                ));
-            };
-            if columns.iter().any(|c| c.twin() == column.twin()) {
-                let what = format!("the column {name} has the same content as another column");
-                return Err((what, "remove one of them".to_owned()));
-            }
-            columns.push(column);
+            let field = columns.fields.len();
+            columns.put(field, w)?;
         }
+        columns.complete("add it to the header")
+    }
+
+    /// Stores the column with this name as the content of a field.
+    pub(super) fn put(&mut self, field: usize, name: &[u8]) -> Result<(), Fault> {
+        let Some(&(name, column)) = NAMES.iter().find(|n| n.0.as_bytes() == name) else {
+            let known: Vec<&str> = NAMES.iter().map(|n| n.0).collect();
+            let asked = String::from_utf8_lossy(name);
+            let question = suggest::did_you_mean(&asked, known.iter().copied(), &[]);
+            let question = question.map_or(String::new(), |q| q + " ");
+            return Err((
+                format!("no column is called {}", shown(name)),
+                format!("{question}The columns are {}", known.join(", ")),
+            ));
+        };
+        if self.has(column) {
+            let what = format!("the column {name} has the same content as another column");
+            return Err((what, "remove one of them".to_owned()));
+        }
+        self.fields.resize(self.fields.len().max(field + 1), None);
+        if self.fields[field].is_some() {
+            let what = format!("the field {} has two names", field + 1);
+            return Err((what, "number each field once".to_owned()));
+        }
+        self.fields[field] = Some(column);
+        Ok(())
+    }
+
+    fn has(&self, column: Column) -> bool {
+        let op = column.twin() == Column::Op.twin() && self.op.is_some();
+        op || self
+            .fields
+            .iter()
+            .flatten()
+            .any(|c| c.twin() == column.twin())
+    }
+
+    /// Returns the columns if none is missing.
+    pub(super) fn complete(self, remedy: &str) -> Result<Columns, Fault> {
         for (names, column) in [
             ("op", Column::Op),
             ("sector (or offset)", Column::Sector),
             ("sectors (or n, or bytes)", Column::Sectors),
         ] {
-            if columns.iter().all(|c| c.twin() != column.twin()) {
+            if !self.has(column) {
                 let what = format!("the column {names} is missing");
-                return Err((what, "add it to the header".to_owned()));
+                return Err((what, remedy.to_owned()));
             }
         }
-        Ok(Columns(columns))
+        Ok(self)
     }
 
     /// Returns true if this is the name of a column.
@@ -186,13 +252,19 @@ impl Columns {
 
     pub(super) fn parse<'a>(&self, line: &'a [u8]) -> Result<Row, Wrong<'a>> {
         let mut fields = Fields::default();
-        let mut words = line.split(|&c| c == b',').map(<[u8]>::trim_ascii);
-        for &column in &self.0 {
-            let name = || name_of(column);
-            let w = words.next().ok_or_else(|| (name(), &line[line.len()..]))?;
-            fields.set(column, w).ok_or_else(|| (name(), w))?;
+        if let Some((op, flags)) = self.op {
+            (fields.row.record.op, fields.row.record.flags) = (op, flags);
         }
-        if let Some(w) = words.next() {
+        let mut rest = Some(line);
+        for &column in &self.fields {
+            let name = || column.map_or("all fields", name_of);
+            let w = self.separator.next(&mut rest);
+            let w = w.ok_or_else(|| (name(), &line[line.len()..]))?;
+            if let Some(column) = column {
+                fields.set(column, w).ok_or_else(|| (name(), w))?;
+            }
+        }
+        if let Some(w) = rest.filter(|_| !self.open) {
             return Err(("end of the line", w));
         }
         fields.row().ok_or(("place and length", line))
@@ -239,7 +311,7 @@ fn flags_of(w: &[u8]) -> Option<Flags> {
     Some(flags)
 }
 
-fn op_of(w: &[u8]) -> Option<(Op, Flags)> {
+pub(super) fn op_of(w: &[u8]) -> Option<(Op, Flags)> {
     if let [letter] = w
         && let Some(o) = OPS.iter().find(|o| o.1 == letter.to_ascii_uppercase())
     {
@@ -258,6 +330,8 @@ struct Fields {
     offset: Option<u64>,
     /// Length in bytes, if there is such a column.
     bytes: Option<u64>,
+    /// Time to the completion in ns, if there is such a column.
+    latency_ns: Option<u64>,
 }
 
 impl Default for Fields {
@@ -271,6 +345,7 @@ impl Default for Fields {
             row,
             offset: None,
             bytes: None,
+            latency_ns: None,
         }
     }
 }
@@ -291,11 +366,24 @@ impl Fields {
                 r.op = op;
                 r.flags |= flags;
             }
+            Column::Is(op) => {
+                r.op = match (w, op) {
+                    (b"1", op) => op,
+                    (b"0", Op::Read) => Op::Write,
+                    (b"0", _) => Op::Read,
+                    _ => return None,
+                }
+            }
+            Column::Scsi => {
+                let hex = std::str::from_utf8(w).ok()?;
+                let digits = hex.strip_prefix("0x").unwrap_or(hex);
+                r.op = scsi_operation(u16::from_str_radix(digits, 16).ok()?)?;
+            }
             Column::Flags => r.flags |= flags_of(w)?,
             Column::Sector => r.sector = Sector(number(w)?),
-            Column::Offset => self.offset = Some(number(w)?),
+            Column::Offset(unit) => self.offset = Some(number(w)?.checked_mul(unit)?),
             Column::Sectors => r.sectors = Sectors(number(w)?.try_into().ok()?),
-            Column::Bytes => self.bytes = Some(number(w)?),
+            Column::Bytes(unit) => self.bytes = Some(number(w)?.checked_mul(unit)?),
             Column::Pid => r.task = Some(TaskId(number(w)?.try_into().ok()?)),
             Column::Cpu => r.cpu = Some(number(w)?.try_into().ok()?),
             Column::IoPrio => {
@@ -313,6 +401,7 @@ impl Fields {
             Column::Insert => r.insert_ns = Some(number(w)?),
             Column::Issue => r.issue_ns = Some(number(w)?),
             Column::Complete => r.complete_ns = Some(number(w)?),
+            Column::Latency(unit) => self.latency_ns = Some(decimal_ns(w, unit)?),
             Column::Error => r.error = number(w)?.try_into().ok()?,
             Column::Id => self.row.id = Some(number(w)?),
         }
@@ -324,6 +413,9 @@ impl Fields {
     #[inline]
     fn row(mut self) -> Option<Row> {
         let r = &mut self.row.record;
+        if let Some(latency_ns) = self.latency_ns {
+            r.complete_ns = Some(r.t_ns.checked_add(latency_ns)?);
+        }
         if self.offset.is_some() || self.bytes.is_some() {
             let in_bytes = |sectors: u64| sectors.checked_mul(SECTOR_BYTES);
             let from = self.offset.or_else(|| in_bytes(r.sector.0))?;

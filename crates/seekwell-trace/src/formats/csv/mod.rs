@@ -4,13 +4,16 @@
 //! The first line names the columns, in any order. Time, operation, position and length can have
 //! several names and units; [`HELP`] lists all of them. An empty field means that the value is
 //! unknown. If the line of names is missing, the columns are `t_us,id,pid,op,sector,n`. Fields are
-//! not quoted. A line that begins with `#` is a comment. `seekwell explain` reads the same format,
+//! not quoted. A line that begins with `#` is a comment. With [`ReadOptions::columns`](crate::ReadOptions), the user
+//! numbers the fields of any delimited text. `seekwell explain` reads the same format,
 //! and also accepts control rows.
 
 mod columns;
-mod read;
+mod fields;
+pub(super) mod read;
 mod write;
 
+use crate::error::{ErrorKind, Place};
 use crate::info::{Carries, FormatInfo, Has, Keeps, Volumes};
 pub use columns::{Columns, Row};
 use seekwell_core::{Flags, Op};
@@ -24,9 +27,12 @@ pub const HELP: &str = "A line of column names, then one record per line. Time: 
     explain: S synchronous write, N synchronous write without idling, M metadata read, P metadata \
     read with priority, A read-ahead. Position: sector (of 512 bytes), or offset in bytes. Length: \
     sectors or n, or bytes. Optional: id, pid, cpu, flags (sync+meta+...), ioprio (class:level), \
-    cgroup, device (major:minor), error, and t_insert, t_issue and t_complete on the clock of \
-    t_ns. All fields except operation, position and length can be empty. Without a line of names, \
-    the columns are t_us,id,pid,op,sector,n.";
+    cgroup, device (major:minor), error, t_insert, t_issue and t_complete on the clock of t_ns, \
+    and the latency lat_ns, lat_us, lat_ms or lat_s. For other programs: is_read or is_write (1 or \
+    0), scsi_op, and page and pages of 4096 bytes. All fields except \
+    operation, position and length can be empty. Without a line of names, the columns are t_us,id,pid,op,sector,n. \
+    --columns reads any delimited text: t_s=1,op=3,offset=4,bytes=5 numbers the fields, and op=read \
+    applies to all lines. Fields are separated by commas, semicolons, tabs or blanks.";
 
 /// The format's entry in the registry.
 pub const INFO: FormatInfo = FormatInfo {
@@ -47,12 +53,25 @@ pub const INFO: FormatInfo = FormatInfo {
     text: true,
     detect: columns::detect,
     parts: None,
-    open: |mut inputs, options, _| {
+    open: |mut inputs, options, notes| {
         let input = inputs.remove(0);
-        Ok(Box::new(read::CsvReader::new(input, options)?))
+        let Some(columns) = &options.columns else {
+            return Ok(Box::new(read::CsvReader::new(input, options)?));
+        };
+        let columns = Columns::of_option(columns);
+        let columns = columns
+            .map_err(|(what, remedy)| input.error(ErrorKind::Mode, Place::File, what, remedy))?;
+        Ok(Box::new(read::CsvReader::with(
+            input, options, columns, notes,
+        )?))
     },
     create: Some(|out, options| Ok(Box::new(CsvWriter::new(out, options)))),
 };
+
+/// Returns true for a letter or a word that names an operation.
+pub(crate) fn is_operation(word: &[u8]) -> bool {
+    columns::op_of(word).is_some()
+}
 
 /// The columns in the order in which they are written.
 pub(super) const COLUMNS: [&str; 14] = [

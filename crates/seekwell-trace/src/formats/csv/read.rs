@@ -11,7 +11,7 @@ use crate::source::{NOTE_UNALIGNED, Source};
 const CONTROLS: &str = "control rows (exits, priorities, plugs ...) skipped; only `explain` uses \
                         them";
 
-pub(super) struct CsvReader {
+pub(in crate::formats) struct CsvReader {
     input: Input,
     columns: Columns,
     /// The first line, if it is a record and not a header.
@@ -20,16 +20,43 @@ pub(super) struct CsvReader {
     line: u64,
 }
 
+/// Returns the first line that is no comment, with its number.
+fn first_line(input: &mut Input) -> Result<(u64, Vec<u8>), TraceError> {
+    let mut n = 0;
+    loop {
+        n += 1;
+        match input.line(Place::Line(n))? {
+            Some(line) if is_comment(line) => {}
+            line => return Ok((n, line.unwrap_or(b"").to_vec())),
+        }
+    }
+}
+
 impl CsvReader {
+    /// Makes a reader of a file with these columns. The first line is skipped if it is no record.
+    pub fn with(
+        mut input: Input,
+        options: &ReadOptions,
+        mut columns: Columns,
+        notes: &mut Notes,
+    ) -> Result<Self, TraceError> {
+        let (n, first) = first_line(&mut input)?;
+        columns.separate(&first);
+        let record = columns.parse(&first).is_ok();
+        if !record && options.columns.is_some() {
+            notes.say(format!("line {n} skipped as a header: {}", shown(&first)));
+        }
+        Ok(CsvReader {
+            input,
+            columns,
+            first: record.then_some(first),
+            device: options.device,
+            line: if record { n - 1 } else { n },
+        })
+    }
+
     pub fn new(mut input: Input, options: &ReadOptions) -> Result<Self, TraceError> {
-        let mut n = 0;
-        let line = loop {
-            n += 1;
-            match input.line(Place::Line(n))? {
-                Some(line) if is_comment(line) => {}
-                line => break line.unwrap_or(b"").to_vec(),
-            }
-        };
+        let (n, line) = first_line(&mut input)?;
         let positional = Columns::positional();
         let headless = positional.parse(&line).is_ok() || is_control(&line);
         let columns = if headless {
@@ -88,7 +115,7 @@ impl Source for CsvReader {
                         self.input.note_cut(notes);
                         return Ok(None);
                     }
-                    let remedy = "fields are as the header names them, separated by commas";
+                    let remedy = "fields are as the header or --columns names them";
                     return Err(self.input.error(ErrorKind::Broken, place, what, remedy));
                 }
             }
