@@ -282,22 +282,16 @@ pub enum Command {
     Predict(Predict),
     /// Switch the scheduler periodically while the machine works, and decide (root)
     ///
-    /// The active scheduler changes every period, in random order, while your own programs run.
-    /// Nothing is started on the disk. A guard ends periods that make the work much worse. The
-    /// settings are restored at the end, also after kill -9. See docs/trial.md.
+    /// A guard ends harmful periods, and the settings are restored at the end. See docs/trial.md.
     Trial(Trial),
     /// Set a scheduler and tunables until reboot, or for one command
     ///
-    /// The command sets the scheduler and reads the setting back. It prints which other settings
-    /// changed, and the command that undoes the change. A switch resets tunables and nr_requests,
-    /// and bfq disables writeback throttling.
+    /// The command prints which other settings changed, and the command that undoes the change. A
+    /// switch resets tunables and nr_requests, and bfq disables writeback throttling.
     ///
-    /// With --for COMMAND, it restores everything when the command ends, also after a failure. It
-    /// returns the exit code of the command and passes signals to it. If this program is killed
-    /// with kill -9, a guardian process restores the settings. If both processes are killed, the
-    /// next `seekwell switch` or `seekwell switch --restore` restores the settings.
-    ///
-    /// If this kernel lacks the scheduler (cfq, deadline, noop), the message names the nearest one.
+    /// With --for COMMAND, it restores everything when the command ends, also after a failure and
+    /// `kill -9`. It returns the exit code of the command and passes signals to it. If the guardian
+    /// process is killed too, `seekwell switch --restore` restores the settings.
     Switch(Switch),
     /// Apply a scheduler, optionally at every boot, or undo it
     ///
@@ -305,9 +299,7 @@ pub enum Command {
     /// scheduler, or give a results folder whose verdict names it. --persist keeps the scheduler
     /// for later boots. It writes a udev rule with the serial number of the disk, or a tuned
     /// profile (--persist=tuned). It can also print lines for NixOS (--persist=nixos), or a kernel
-    /// parameter (--persist=boot; only kernels before 5.0 use elevator=). It shows the files before
-    /// it writes them.
-    ///
+    /// parameter (--persist=boot; only kernels before 5.0 use elevator=). It shows the files first.
     /// --undo removes these files, restores replaced files, and restores the settings of this boot.
     Apply(Apply),
     /// Record a device's block I/O as a trace while a command runs

@@ -68,9 +68,7 @@ pub fn carry_over(c: &CarryOver, names: &[String], figure: &Figure) -> String {
     let change = format!(
         "{} after a period of {} differs by {} from the others (p = {:.2})",
         figure.name(),
-        names
-            .get(c.after)
-            .map_or_else(String::new, |n| in_prose(n)),
+        names.get(c.after).map_or_else(String::new, |n| in_prose(n)),
         percent(c.effect.exp_m1()),
         c.p
     );
