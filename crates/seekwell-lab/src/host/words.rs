@@ -455,6 +455,7 @@ mod tests {
             What::Program(r, _) => format!("program {}", r.name),
             What::Script(p) => format!("script {}", p.name()),
             What::Fio(..) => "fio".to_owned(),
+            What::OwnWork => "own work".to_owned(),
         };
         assert_eq!(kind("pgbench:clients=2"), "program pgbench");
         assert_eq!(kind("script:pgbench"), "script pgbench");
