@@ -334,6 +334,7 @@ fn remedies_name_only_existing_options() {
         good(&["guest", "diff", "--help"]),
         good(&["guest", "check", "--help"]),
         good(&["predict", "--help"]),
+        good(&["trial", "--help"]),
     ])
     .collect();
     let options = |text: &str| -> Vec<String> {

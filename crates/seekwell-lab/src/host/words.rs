@@ -12,6 +12,8 @@ use std::path::Path;
 pub const SCRIPT: &str = "script:";
 /// Prefix of a command line.
 pub const COMMAND: &str = "cmd:";
+/// Name in specifications of the work that the machine does anyway. Seekwell does not start it.
+pub const OWN_WORK: &str = "own-work";
 /// Prefix of program names in specifications; no built-in script has it.
 const PROGRAM: &str = "program/";
 /// Name of the parameter that contains the text of a recipe.
@@ -216,7 +218,7 @@ fn single_error(what: impl Into<String>) -> SpecErrors {
 /// Returns how a workload runs on this machine.
 pub(super) fn placement_of(spec: &WorkloadSpec) -> Result<(What, Placing), SpecErrors> {
     match spec {
-        WorkloadSpec::Script { name, .. } if name == crate::trial::OWN_WORK => {
+        WorkloadSpec::Script { name, .. } if name == OWN_WORK => {
             Ok((What::OwnWork, Placing::default()))
         }
         WorkloadSpec::Script { name, params } => {

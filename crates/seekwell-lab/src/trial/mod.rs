@@ -25,12 +25,11 @@ pub use timing::{Length, MIN_BLOCKS, Timing, choose};
 
 use crate::data::MetricInfo;
 use crate::experiment::{Deciding, Experiment, Primary};
+use crate::host::words::OWN_WORK;
 use crate::host::{HostDesign, HostWork};
 use seekwell::WorkloadSpec;
 use std::collections::BTreeMap;
 
-/// Name of the workload in specifications. Seekwell does not start it.
-pub const OWN_WORK: &str = "own-work";
 /// Label of the workload in tables.
 pub const LABEL: &str = "own work";
 

@@ -70,7 +70,7 @@ mod tests {
         let part = part("san-log").expect("a new name");
         let line = |before: &str, line: &str| vec![(before.to_owned(), line.to_owned())];
         let expected = [
-            line("pub mod parquet;", "pub mod san_log;"),
+            line("pub mod perf;", "pub mod san_log;"),
             line(
                 "        crate::formats::blkparse::INFO,",
                 "        crate::formats::san_log::INFO,",
