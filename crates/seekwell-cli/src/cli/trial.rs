@@ -21,7 +21,7 @@ const RESULTS: &str = "Results";
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Trial {
-    /// Directory or device whose scheduler is in question
+    /// Directory or device to run the trial on
     #[arg(value_hint = ValueHint::AnyPath)]
     pub path: PathBuf,
     /// Time for the whole trial
@@ -29,19 +29,19 @@ pub struct Trial {
     pub time_s: f64,
     /// Schedulers, separated by commas [default: all that the device offers]
     ///
-    /// Tunables follow a colon: bfq:low_latency=0,mq-deadline.
+    /// Tunables follow a colon: bfq:low_latency=0:slice_idle=0,mq-deadline.
     #[arg(long, short, value_name = "LIST")]
     pub schedulers: Option<String>,
-    /// Deciding metric; may be repeated
+    /// Metric that decides; may be repeated
     ///
     /// Each metric gets its own verdict, and a recommendation weighs them equally. The guard watches
-    /// the first one. Measured figures: read
+    /// the first one. Built-in metrics: read
     /// mean, read p99, write mean, write p99, IOPS, throughput. Metrics of your own: `rate:SOURCE`
     /// is a counter whose increase per second is measured. `value,lower:SOURCE` (or higher) is a
     /// number that is averaged. `,name=NAME` before the colon sets the name. SOURCE is a shell
     /// command that prints a number, `http://HOST:PORT/PATH SERIES` in the text format of
     /// Prometheus, or `log:FILE REGEX` with one group in REGEX. Default: the mean latency of reads
-    /// (of writes, if reads are rare), its p99, and IOPS.
+    /// (of writes, if reads are rare), its p99 if measured, and IOPS.
     #[arg(long, value_name = "METRIC")]
     pub metric: Vec<String>,
     /// Length of a period [default: from the noise of the baseline]
@@ -52,8 +52,8 @@ pub struct Trial {
     pub washout: f64,
     /// Time under the current scheduler before the first switch
     ///
-    /// It shows the noise, and the usual latency for the guard [default: a tenth of the time, 20 s
-    /// to 5 min].
+    /// It shows the noise. The guard compares the first metric with it [default: a tenth of --for,
+    /// 20 s to 5 min].
     #[arg(long, value_name = "TIME", value_parser = seconds, help_heading = METHOD)]
     pub baseline: Option<f64>,
     /// Stop when every comparison is decided
@@ -70,7 +70,7 @@ pub struct Trial {
     /// End a period if the first metric is N times worse than the baseline; 0 disables it
     #[arg(long, value_name = "N", default_value_t = 3.0, help_heading = SAFETY)]
     pub guard: f64,
-    /// ... without a break for this time
+    /// Time for which the metric must stay that bad before the guard acts
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = seconds, help_heading = SAFETY)]
     pub guard_for: f64,
     /// Confirm the device by name, if it holds the root file system
@@ -78,7 +78,7 @@ pub struct Trial {
     pub confirm: Option<String>,
     /// End the running trial of this device
     ///
-    /// The trial restores the settings and prints the results of the complete periods.
+    /// The trial restores the settings and prints the results of the complete periods where it runs.
     #[arg(long, help_heading = SAFETY, conflicts_with_all = ["schedulers", "metric", "until_decided"])]
     pub stop: bool,
     /// Folder for the results [default: results/trial]

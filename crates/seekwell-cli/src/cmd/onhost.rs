@@ -488,6 +488,7 @@ fn measured(
             noted,
             twin: Some(twin),
             resumable: true,
+            after: None,
         },
         quiet,
     )

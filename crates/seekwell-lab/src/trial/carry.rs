@@ -73,7 +73,16 @@ pub fn carry_over(runs: &[Followed]) -> Option<CarryOver> {
         (length > 1e-9).then(|| (before, dot(&z, &y) / length))
     };
     let effects = (0..count(|r| r.before)).filter_map(alone);
-    let (after, effect) = effects.max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))?;
+    // With two schedulers, both effects are equal and opposite. The positive one is named.
+    let (after, effect) = effects.reduce(|a, b| {
+        let (x, y) = (a.1.abs(), b.1.abs());
+        match (x - y).abs() <= 1e-9 * x.max(y) {
+            true if a.1 > b.1 => a,
+            true => b,
+            false if x > y => a,
+            false => b,
+        }
+    })?;
     let without = basis.len();
     for t in 0..count(|r| r.before) {
         add(&mut basis, &column(&|r| r.before == t));

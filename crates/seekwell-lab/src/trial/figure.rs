@@ -53,7 +53,7 @@ pub fn parse(given: &[String]) -> Result<Vec<Figure>, MetricError> {
             None if !text.contains(':') => {
                 let names: Vec<String> = MEASURED.iter().map(Figure::name).collect();
                 let names: Vec<&str> = names.iter().map(String::as_str).collect();
-                let what = format!("--metric {text}: no figure of a trial has this name");
+                let what = format!("--metric {text}: unknown metric");
                 return Err(MetricError(format!(
                     "{what}; {}",
                     suggest::remedy(text, &names, &[], "`seekwell trial --help`")
@@ -157,7 +157,7 @@ impl Figure {
     pub fn info(&self) -> MetricInfo {
         MetricInfo::from(&self.metric(0.0, 0))
     }
-    /// Returns how often the value is worse than the baseline: 2 means twice the latency, or half
+    /// Returns how many times worse the value is than the baseline: 2 means twice the latency, or half
     /// the rate.
     pub fn times_worse(&self, value: f64, baseline: f64) -> f64 {
         match self.higher_is_better() {
@@ -167,8 +167,8 @@ impl Figure {
             false => value / baseline,
         }
     }
-    /// Returns the figures that decide if the user names none: the latency of the direction with
-    /// more requests in the baseline, its p99 if known, and the IOPS.
+    /// Returns the figures that decide if the user names none: the latency of reads (of
+    /// writes, if fewer than 10 % of the requests are reads), its p99 if known, and the IOPS.
     pub fn usual(of: &Interval) -> Vec<Figure> {
         // A program waits for its reads. Most writes are made in the background, so reads decide
         // unless they are rare.

@@ -32,7 +32,8 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Returns a guard. `baseline` is the value of the figure in the baseline.
+    /// Returns a guard. `baseline` is the value of the figure in the baseline. If it is not above 0,
+    /// the guard only ends periods in which no request completes.
     pub fn new(rule: GuardRule, figure: Figure, baseline: f64) -> Guard {
         Guard {
             rule,
@@ -43,15 +44,17 @@ impl Guard {
         }
     }
 
-    /// Takes the next interval. Returns the reason if the period must end. An interval without a
-    /// value counts as worse if requests wait in the device.
+    /// Takes the next interval. Returns the reason if the period must end. If requests wait in the
+    /// device and none completes, the interval counts as worse. An idle interval does not count.
     pub fn take(&mut self, i: &Interval) -> Option<String> {
-        let stuck = i.in_flight > 0 && i.read.ios + i.write.ios == 0;
+        let idle = i.read.ios + i.write.ios == 0;
         let times = match self.figure.value(i) {
-            _ if stuck => f64::INFINITY,
-            Some(v) => self.figure.times_worse(v, self.baseline),
+            _ if idle && i.in_flight > 0 => f64::INFINITY,
+            Some(v) if !idle && v.is_finite() && self.baseline > 0.0 => {
+                self.figure.times_worse(v, self.baseline)
+            }
             // The programs do nothing, or a slow metric was not read in this interval.
-            None => return None,
+            _ => return None,
         };
         if times < self.rule.times {
             (self.worse_ns, self.worst) = (0, 1.0);
@@ -61,8 +64,8 @@ impl Guard {
         self.worst = self.worst.max(times);
         (self.worse_ns as f64 >= self.rule.for_s * 1e9).then(|| {
             let how = match self.worst.is_finite() {
-                true => format!("{:.1} times worse than the baseline", self.worst),
-                false => "no request completed".to_owned(),
+                true => format!("worst second: {:.1} times", self.worst),
+                false => "in some seconds, nothing completed".to_owned(),
             };
             format!(
                 "the guard ended the period: {} was at least {} times worse than the baseline for \
@@ -105,7 +108,7 @@ mod tests {
         }
         let why = g.take(&second(7, 10, 1)).expect("five seconds");
         assert!(
-            why.contains("read mean") && why.contains("4.0 times worse"),
+            why.contains("read mean") && why.contains("worst second: 4.0 times"),
             "{why}"
         );
     }
@@ -115,6 +118,6 @@ mod tests {
         let mut g = Guard::new(GuardRule::default(), Figure::ReadMean, 2.0);
         assert!((0..20).all(|_| g.take(&second(0, 0, 0)).is_none()));
         let stalled = (0..5).find_map(|_| g.take(&second(0, 0, 3)));
-        assert!(stalled.expect("a stall").contains("no request completed"));
+        assert!(stalled.expect("a stall").contains("nothing completed"));
     }
 }

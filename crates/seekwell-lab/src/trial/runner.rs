@@ -119,7 +119,8 @@ pub struct Periods<'a> {
     bed: &'a dyn Bed,
     length: Length,
     figures: &'a [Figure],
-    guard: Option<(GuardRule, f64)>,
+    /// Rule, figure and its value in the baseline.
+    guard: Option<(GuardRule, Figure, f64)>,
     /// The settings to return to when the guard ends a period.
     incumbent: RunSpec,
     stops: Mutex<BTreeMap<usize, u32>>,
@@ -130,8 +131,8 @@ pub struct Periods<'a> {
 
 impl<'a> Periods<'a> {
     /// Returns the runner. `incumbent` is the specification of the scheduler that was active
-    /// before. Without `guard`, or if the baseline has no value of the primary figure, periods are
-    /// not guarded.
+    /// before. Its periods are not guarded. The guard watches the first figure. If that has no
+    /// value in most seconds, as a percentile of few requests, it watches the mean latency.
     pub fn new(
         bed: &'a dyn Bed,
         length: Length,
@@ -141,12 +142,19 @@ impl<'a> Periods<'a> {
         incumbent: RunSpec,
         told: &'a dyn Told,
     ) -> Periods<'a> {
-        let typical = figures.first().and_then(|f| baseline.typical(f));
+        let first = &figures[0];
+        let often = 2 * baseline.values(first).len() >= baseline.seconds.len();
+        let watched = match first {
+            Figure::ReadP99 if !often => Figure::ReadMean,
+            Figure::WriteP99 if !often => Figure::WriteMean,
+            other => other.clone(),
+        };
+        let typical = baseline.typical(&watched).unwrap_or(0.0);
         Periods {
             bed,
             length,
             figures,
-            guard: guard.zip(typical.filter(|v| *v > 0.0)),
+            guard: guard.map(|rule| (rule, watched, typical)),
             incumbent,
             stops: Mutex::default(),
             followed: Mutex::default(),
@@ -215,9 +223,9 @@ impl<'a> Periods<'a> {
             )));
         }
         self.bed.set(spec).map_err(NoRun::Failed)?;
-        let mut guard = self
-            .guard
-            .map(|(rule, typical)| Guard::new(rule, self.figures[0].clone(), typical));
+        let own = spec.scheduler == self.incumbent.scheduler;
+        let guarded = self.guard.as_ref().filter(|_| !own);
+        let mut guard = guarded.map(|(rule, f, typical)| Guard::new(*rule, f.clone(), *typical));
         self.bed.since_last(true);
         let (washout, mut why) = self.part(self.length.washout_s, &mut guard, cancel);
         // If the guard ends the washout, its seconds are all that was measured.
@@ -230,18 +238,36 @@ impl<'a> Periods<'a> {
             return Err(cut());
         }
         let (other, notes) = self.bed.interference(spec);
-        if let Some(why) = &why {
-            self.told.guarded(&spec.scheduler_label(), why);
-            self.back(job.treatment).map_err(NoRun::Failed)?;
-        }
         if let Some(other) = other {
             return Err(NoRun::Failed(other));
+        }
+        if let Some(why) = &why {
+            self.told.guarded(&spec.scheduler_label(), why);
+            // If the old scheduler cannot be set, the trial must not go on.
+            self.back(job.treatment).map_err(|e| {
+                cancel.set();
+                NoRun::Failed(e)
+            })?;
         }
         let counted = match seconds.is_empty() {
             true => &washout,
             false => &seconds,
         };
         let mut record = self.record(spec, counted, &washout);
+        if record.metric.is_none() {
+            // A period that the guard ended without a value counts with the limit of the guard.
+            let figure = &self.figures[0];
+            let limit = self.guard.as_ref().filter(|_| why.is_some()).map(|g| {
+                let worse = if figure.higher_is_better() {
+                    1.0 / g.0.times
+                } else {
+                    g.0.times
+                };
+                figure.metric(g.2 * worse, 0)
+            });
+            let none = || format!("no value of {} in this period", figure.name());
+            record.metric = Some(limit.ok_or_else(|| NoRun::Failed(none()))?);
+        }
         record.warnings.extend(notes);
         record.early = why.map(|why| Early {
             why,
@@ -296,7 +322,10 @@ impl<'a> Periods<'a> {
         for (kind, side) in [("read", 0), ("write", 1)] {
             operations.extend(operation(kind, seconds, side));
         }
-        let mut metrics = metrics.into_iter();
+        let first = metrics
+            .iter()
+            .position(|m| m.name == self.figures[0].name());
+        let metric = first.map(|i| metrics.remove(i));
         Record {
             schema: seekwell_core::result::SCHEMA,
             seekwell: env!("CARGO_PKG_VERSION").to_owned(),
@@ -315,8 +344,8 @@ impl<'a> Periods<'a> {
             device_busy_ns: total.busy_ns,
             depth_mean: total.queue_ns as f64 / span,
             operations,
-            metric: metrics.next(),
-            more_metrics: metrics.collect(),
+            metric,
+            more_metrics: metrics,
             warnings: total.errors,
             ..Record::default()
         }

@@ -93,7 +93,7 @@ pub fn choose(t: &Timing, baseline: &[f64]) -> Result<Length, String> {
     let too_short = |shortest: f64| {
         let block = (shortest + t.washout_s) * t.treatments as f64;
         format!(
-            "{} blocks of {} schedulers need at least {:.0} s after the baseline, and {:.0} s are \
+            "{} blocks of {} schedulers need {:.0} s after the baseline, but only {:.0} s are \
              left: use a longer --for, fewer schedulers, or a shorter --period or --washout",
             MIN_BLOCKS,
             t.treatments,

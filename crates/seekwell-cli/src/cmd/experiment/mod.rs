@@ -270,6 +270,8 @@ pub struct Steps<'a> {
     pub twin: Option<&'a Beside<'a>>,
     /// True if the missing runs can be made later.
     pub resumable: bool,
+    /// Called after the last run, before anything is printed.
+    pub after: Option<&'a dyn Fn()>,
 }
 
 /// The note on disk about an experiment whose programs write on this machine.
@@ -334,6 +336,7 @@ pub fn run(a: &Compare, file: &Path, quiet: bool) -> Result<(), Failure> {
         noted: None,
         twin: None,
         resumable: true,
+        after: None,
     };
     conducted(a, Cow::Owned(e), &runner, &steps, quiet)
 }
@@ -372,6 +375,7 @@ fn in_guest_kernels(
         noted: None,
         twin: None,
         resumable: true,
+        after: None,
     };
     conducted(a, Cow::Owned(e), &runner, &steps, quiet)
 }
@@ -396,6 +400,9 @@ pub fn conducted(
         noted(&e, n, file, &dir, quiet);
     }
     let (done, runs) = carried_out(a, &e, &mut folder, runner, steps.threads, quiet)?;
+    if let Some(after) = steps.after {
+        after();
+    }
     let results = done.results(&e, runs);
     drop(e);
     if done.finished() {

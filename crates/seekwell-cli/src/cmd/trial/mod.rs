@@ -36,8 +36,9 @@ pub fn run(a: &Trial, quiet: bool) -> Result<(), Failure> {
     }
     let given = trial::figures(&a.metric).map_err(bad)?;
     ready(a, &on)?;
-    let Hold { bed, why, .. } = &Hold::new(a, &on, &given, quiet)?;
-    if let Some(why) = why {
+    let hold = Hold::new(a, &on, &given, quiet)?;
+    let bed = &hold.bed;
+    if let Some(why) = &hold.why {
         note(
             quiet,
             &format!("no percentiles can be measured, only means: {why}"),
@@ -50,7 +51,7 @@ pub fn run(a: &Trial, quiet: bool) -> Result<(), Failure> {
     note(
         quiet,
         &format!(
-            "{}: {} s under {} as the baseline, without a change",
+            "{}: measuring the baseline for {} s under {}; no change is made",
             on.names(),
             baseline_s.round(),
             in_prose(&incumbent)
@@ -86,6 +87,8 @@ pub fn run(a: &Trial, quiet: bool) -> Result<(), Failure> {
         noted: None,
         twin: None,
         resumable: false,
+        // The old settings return before anything is printed, because a reader may be slow.
+        after: Some(&|| hold.restore()),
     };
     let names: Vec<String> = e.treatments.iter().map(|t| t.label.clone()).collect();
     let done = conducted(&as_compare(a)?, Cow::Owned(e), &periods, &steps, quiet);
@@ -116,8 +119,9 @@ impl Hold {
     }
 }
 
-impl Drop for Hold {
-    fn drop(&mut self) {
+impl Hold {
+    /// Restores the settings, once.
+    fn restore(&self) {
         let held = self.bed.take_switched();
         let found = held.into_iter().flat_map(Switched::restore);
         for line in put_back(found, self.quiet) {
@@ -126,6 +130,12 @@ impl Drop for Hold {
                 &format!("{line}. Try again: sudo {} host restore", program()),
             );
         }
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.restore();
     }
 }
 
@@ -199,7 +209,7 @@ fn figures(given: Vec<Figure>, base: &Baseline) -> Result<Vec<Figure>, Failure> 
         Some(f) => {
             let errors = base.total.errors.join("; ");
             let why = match errors.is_empty() {
-                true => "there was no such request or number, or too few for a percentile",
+                true => "no value was measured (a percentile needs 100 requests)",
                 false => &errors,
             };
             Err(bad(format!(
@@ -276,10 +286,11 @@ fn stop(on: &DeviceOf, quiet: bool) -> Result<(), Failure> {
         .iter()
         .filter_map(|d| records.holder(&d.name, "trial"))
         .collect();
+    holders.sort_unstable();
     holders.dedup();
     let [pid] = holders[..] else {
         return Err(bad(format!(
-            "{}: no trial is running there, as far as this user can see",
+            "{}: no trial is running there, or several are, or this user may not see it",
             on.names()
         )));
     };
@@ -300,7 +311,7 @@ fn stop(on: &DeviceOf, quiet: bool) -> Result<(), Failure> {
         std::thread::sleep(Duration::from_millis(20));
     }
     Err(Failure::Early(format!(
-        "the trial (process {pid}) has not ended after {} s",
+        "the trial (process {pid}) is still running after {} s; its scheduler may still be set",
         PATIENCE.as_secs()
     )))
 }

@@ -33,11 +33,9 @@ pub fn plan(e: &Experiment, l: &Length, figures: &[Figure], base: &Baseline) -> 
         .iter()
         .filter_map(|f| {
             let m = f.metric(f.value(&base.total)?, 0);
-            Some(
-                format!("{} {:.4} {}", m.name, m.value, m.unit)
-                    .trim()
-                    .to_owned(),
-            )
+            let unit = if m.name == "IOPS" { "" } else { &m.unit };
+            let value = format!("{} {} {unit}", m.name, short(m.value));
+            Some(value.trim().to_owned())
         })
         .collect();
     let names: Vec<&str> = e.treatments.iter().map(|t| t.label.as_str()).collect();
@@ -55,7 +53,7 @@ pub fn plan(e: &Experiment, l: &Length, figures: &[Figure], base: &Baseline) -> 
     if let Some(x) = l.detectable() {
         lines.push(format!(
             "with the noise of the baseline, the trial detects a difference of {} in {} with a \
-             probability of 80 %",
+             probability of 80 %, in a single comparison",
             percent(x),
             figures[0].name()
         ));
@@ -65,15 +63,28 @@ pub fn plan(e: &Experiment, l: &Length, figures: &[Figure], base: &Baseline) -> 
 
 /// Describes whether a period depended on its predecessor.
 pub fn carry_over(c: &CarryOver, names: &[String], figure: &Figure) -> String {
+    let after = names.get(c.after).map_or_else(String::new, |n| in_prose(n));
+    let p = match c.p < 0.01 {
+        true => "p < 0.01".to_owned(),
+        false => format!("p = {:.2}", c.p),
+    };
     let change = format!(
-        "{} after a period of {} differs by {} from the others (p = {:.2})",
-        figure.name(),
-        names.get(c.after).map_or_else(String::new, |n| in_prose(n)),
+        "{} in {} after {after}, {p}",
         percent(c.effect.exp_m1()),
-        c.p
+        figure.name()
     );
     match c.p < 0.05 {
-        false => format!("no carry-over is shown: {change}"),
-        true => format!("CARRY-OVER: {change}: use a longer --washout"),
+        false => format!("no carry-over found (largest difference: {change})"),
+        true => format!("carry-over found ({change}). Use a longer --washout"),
+    }
+}
+
+/// Formats a number with about four significant digits.
+fn short(x: f64) -> String {
+    match x.abs() {
+        a if a >= 1000.0 => format!("{x:.0}"),
+        a if a >= 100.0 => format!("{x:.1}"),
+        a if a >= 1.0 => format!("{x:.2}"),
+        _ => format!("{x:.4}"),
     }
 }
