@@ -110,7 +110,7 @@ fn trial_measures_the_machines_own_work_and_restores_it() {
     ]);
     assert_eq!(r.code, Some(0), "{}", r.err);
     assert!(r.err.contains("6 blocks of 2 periods"), "{}", r.err);
-    m.is_as_before();
+    m.rig.is_as_before();
     assert_eq!(
         fs::read_dir(m.at()).expect("read").count(),
         before,
@@ -172,7 +172,7 @@ fn trial_ends_on_command_and_the_guardian_restores_after_a_kill() {
         until("the restored scheduler", || {
             m.rig.active() == "none" && !m.rig.records().exists()
         });
-        m.is_as_before();
+        m.rig.is_as_before();
     }
     let r = m.rig.run(&["trial", &dir, "--stop"]);
     assert_eq!(r.code, Some(2));
@@ -194,5 +194,5 @@ fn trial_of_an_idle_disk_is_refused() {
         .rig
         .run(&[&base[..], &["--metric", "rate:exit 3"]].concat());
     assert!(r.err.contains("--metric rate:exit 3"), "{}", r.err);
-    m.is_as_before();
+    m.rig.is_as_before();
 }
