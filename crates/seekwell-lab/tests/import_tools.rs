@@ -132,7 +132,7 @@ fn faults_of_small_tools_name_line_and_remedy() {
         ),
         (
             "--- / (ext4) ioping statistics ---\nmin/avg/max/mdev = 1 ms / 2 eons / 3 ms / 4 ms\n",
-            "x, line 2: \"2 eons\" is no time",
+            "x, line 2: \"2 eons\" is not a time",
         ),
         (
             " Timing cached reads: 5 MB in 2 seconds = 2 MB/sec\n",

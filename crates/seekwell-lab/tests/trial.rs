@@ -17,6 +17,7 @@ use seekwell_lab::trial::{
     Baseline, Bed, CarryOver, Figure, GuardRule, Length, Periods, baseline, judge, own_work,
 };
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Noise {
@@ -47,7 +48,7 @@ struct State {
     burst: u32,
     scheduler: usize,
     before: usize,
-    in_flight: u64,
+    forced: bool,
 }
 
 /// A machine whose read latency follows a noise model.
@@ -58,6 +59,8 @@ struct Machine {
     /// Part of the previous scheduler's disturbance that remains, as a logarithm.
     carried: f64,
     state: Mutex<State>,
+    /// Number of times that the settings of before the trial were set.
+    originals: AtomicU32,
 }
 
 impl Machine {
@@ -68,6 +71,7 @@ impl Machine {
             noise,
             effect,
             carried,
+            originals: AtomicU32::new(0),
             state: Mutex::new(State {
                 second: rng.random_range(0..1800),
                 rng,
@@ -75,7 +79,7 @@ impl Machine {
                 burst: 0,
                 scheduler: 0,
                 before: 0,
-                in_flight: 1,
+                forced: true,
             }),
         }
     }
@@ -93,15 +97,20 @@ impl Bed for Machine {
         s.scheduler = usize::from(spec.scheduler.name == "bfq");
         Ok(())
     }
+    fn set_original(&self, spec: &RunSpec) -> Result<Vec<String>, String> {
+        self.originals.fetch_add(1, Ordering::Relaxed);
+        self.set(spec)
+            .map(|()| vec!["sda: read_expire is 123".to_owned()])
+    }
     fn wait(&self, _: f64, _: &Cancel) {}
     fn since_last(&self, user: bool) -> Interval {
         let mut s = self.state.lock().expect("not poisoned");
         // A forced reading without a wait has no time.
-        if user && s.in_flight == 1 {
-            s.in_flight = 0;
+        if user && s.forced {
+            s.forced = false;
             return Interval::default();
         }
-        s.in_flight = u64::from(user);
+        s.forced = user;
         s.second += 1;
         let draw = normal(&mut s.rng);
         let t = f64::from(s.second);
@@ -134,9 +143,9 @@ impl Bed for Machine {
                 ios: 100,
                 bytes: 409_600,
                 wait_ns: (100.0 * ms * 1e6) as u64,
+                in_flight: 2,
                 ..Side::default()
             },
-            in_flight: 2,
             ..Interval::default()
         }
     }
@@ -208,8 +217,8 @@ fn followed(machine: &Machine, seed: u64, stop: StopRule) -> (Analysis, Option<C
     let e = experiment(seed, stop);
     let figures = [Figure::ReadMean];
     let base = Baseline::default();
-    let incumbent = e.cells[0].specs[0].clone();
-    let periods = Periods::new(machine, LENGTH, &figures, None, &base, incumbent, &());
+    let original = e.cells[0].specs[0].clone();
+    let periods = Periods::new(machine, LENGTH, &figures, None, &base, original, &());
     let mut store = Memory::default();
     let how = How {
         threads: Some(1),
@@ -321,12 +330,12 @@ fn carry_over_of_ten_percent_is_found() {
 fn guard_ends_periods_and_gives_up_a_bad_scheduler() {
     let machine = Machine::new(Noise::Independent, libm::log(20.0), 0.0, 5);
     let cancel = Cancel::new();
-    let base = baseline(&machine, 60.0, &cancel, &());
+    let base = baseline(&machine, 60.0, &cancel);
     let e = experiment(5, StopRule::Fixed);
     let figures = [Figure::ReadMean];
-    let incumbent = e.cells[0].specs[0].clone();
+    let original = e.cells[0].specs[0].clone();
     let rule = Some(GuardRule::default());
-    let periods = Periods::new(&machine, LENGTH, &figures, rule, &base, incumbent, &());
+    let periods = Periods::new(&machine, LENGTH, &figures, rule, &base, original, &());
     let mut store = Memory::default();
     let how = How {
         threads: Some(1),
@@ -337,6 +346,15 @@ fn guard_ends_periods_and_gives_up_a_bad_scheduler() {
     let early = bfq.iter().filter(|r| r.duration_ns < 6_000_000_000).count();
     assert!(early >= 3, "the guard ended only {early} periods");
     assert_eq!(done.failed, u64::from(LENGTH.blocks) - 3, "not tried again");
+    // Both the periods of the old scheduler and the guard use the settings of before the trial.
+    let originals = machine.originals.load(Ordering::Relaxed);
+    assert_eq!(originals, LENGTH.blocks + 3);
+    let old = store.runs.iter().find(|r| r.key.treatment == 0);
+    let warnings = &old.expect("a period of the old scheduler").warnings;
+    assert!(
+        warnings.iter().any(|w| w.contains("read_expire is 123")),
+        "{warnings:?}"
+    );
     let a = analyse(&done.results(&e, store.runs.clone()));
     let c = &a.cells[0].comparisons[0];
     assert!(c.p.is_some_and(|p| p < 0.05), "a loss: {c:?}");

@@ -223,7 +223,7 @@ fn objects_of_cache_traces_are_sectors() {
     let mut hashed = sample("oracle-general");
     hashed[11] = 0x7f;
     let e = error_of(&hashed, None, &ReadOptions::default());
-    assert!(e.to_string().contains("is no sector, but a hash"), "{e}");
+    assert!(e.to_string().contains("it is probably a hash"), "{e}");
 }
 
 #[test]
@@ -286,10 +286,10 @@ fn wrong_columns_are_rejected() {
         ("t_s=1,op=2,sector=2,n=4", "the field 2 has two names"),
         (
             "t_s=0,op=2,sector=3,n=4",
-            "\"t_s=0\" in --columns is no column",
+            "\"t_s=0\" in --columns does not give a field number",
         ),
         ("op=2,is_read=3,sector=4,n=1", "same content"),
-        ("", "is no column"),
+        ("", "does not give a field number"),
         ("t_s=1,op=2,sector=3,n=9", "line 2: cannot read"),
     ] {
         let e = error_of(b"0,R,8,8\n1,R,8,8\n", None, &with_columns(columns));

@@ -100,6 +100,8 @@ fn trial_measures_the_machines_own_work_and_restores_it() {
         "2s",
         "--washout",
         "1s",
+        "--guard-for",
+        "2s",
         "--metric",
         &writes,
         "--metric",
@@ -186,7 +188,16 @@ fn trial_of_an_idle_disk_is_refused() {
         return;
     };
     let dir = m.at().display().to_string();
-    let base = ["trial", &dir, "--for", "60s", "--baseline", "1s"];
+    let mut base = vec!["trial", &dir, "--for", "90s", "--baseline", "1s"];
+    let r = m.rig.run(&base);
+    assert_eq!(r.code, Some(2));
+    assert!(r.err.contains("6 blocks of"), "too short: {}", r.err);
+    base.extend(["-s", "none,bfq", "--period", "3s", "--washout", "2s"]);
+    let r = m.rig.run(&[&base[..], &["--guard-for", "6s"]].concat());
+    assert!(r.err.contains("would never act"), "{}", r.err);
+    let r = m.rig.run(&[&base[..], &["--guard", "0.5"]].concat());
+    assert!(r.err.contains("a number above 1"), "{}", r.err);
+    base.extend(["--guard-for", "4s"]);
     let r = m.rig.run(&base);
     assert_eq!(r.code, Some(2));
     assert!(r.err.contains("needs a machine at work"), "{}", r.err);

@@ -26,6 +26,8 @@ pub struct Side {
     pub bytes: u64,
     /// Sum of the latencies of these requests, ns.
     pub wait_ns: u64,
+    /// Number of requests in the queue or in the device at the end of the interval.
+    pub in_flight: u64,
     /// Latencies by a histogram of the kernel; empty without BPF.
     pub latency: Buckets,
 }
@@ -36,6 +38,7 @@ impl Side {
         self.ios += o.ios;
         self.bytes += o.bytes;
         self.wait_ns += o.wait_ns;
+        self.in_flight = o.in_flight;
         self.latency.merge(&o.latency);
     }
 }
@@ -53,8 +56,6 @@ pub struct Interval {
     pub busy_ns: u64,
     /// Integral of the number of requests over time, ns.
     pub queue_ns: u64,
-    /// Number of requests in the devices' queues at the end.
-    pub in_flight: u64,
     /// CPU time of the kernel (system calls, interrupts) on all cores, ns.
     pub kernel_cpu_ns: u64,
     /// For each metric of the user: the sum and the weight of the readings. The value of a metric is
@@ -72,7 +73,6 @@ impl Interval {
         self.write.add(&o.write);
         self.busy_ns += o.busy_ns;
         self.queue_ns += o.queue_ns;
-        self.in_flight = o.in_flight;
         self.kernel_cpu_ns += o.kernel_cpu_ns;
         self.user.resize(self.user.len().max(o.user.len()), None);
         for (to, from) in self.user.iter_mut().zip(&o.user) {
@@ -107,7 +107,8 @@ struct Last {
 
 /// Observes a set of devices.
 pub struct Observer {
-    stats: Vec<PathBuf>,
+    /// Directories of the devices in sysfs.
+    dirs: Vec<PathBuf>,
     tree: Tree,
     latencies: Option<Latencies>,
     user: Vec<Reading>,
@@ -139,10 +140,7 @@ impl Observer {
         };
         let block = tree.at("/sys/block");
         let mut observer = Observer {
-            stats: devices
-                .iter()
-                .map(|d| block.join(&d.name).join("stat"))
-                .collect(),
+            dirs: devices.iter().map(|d| block.join(&d.name)).collect(),
             tree: tree.clone(),
             latencies,
             user: user.iter().map(Reading::new).collect(),
@@ -157,14 +155,18 @@ impl Observer {
         for u in &mut observer.user {
             u.begin()?;
         }
-        observer.last = observer.now();
+        observer.last = observer.now(&mut Vec::new());
         Ok((observer, why))
     }
 
-    fn now(&self) -> Last {
+    fn now(&self, errors: &mut Vec<String>) -> Last {
+        let latencies = self.latencies.as_ref().and_then(|l| {
+            let failed = |e| errors.push(format!("the histograms cannot be read: {e}"));
+            l.read().map_err(failed).ok()
+        });
         Last {
-            stats: self.stats.iter().map(|p| DeviceStat::read(p)).collect(),
-            latencies: self.latencies.as_ref().and_then(|l| l.read().ok()),
+            stats: self.dirs.iter().map(|p| DeviceStat::read(p)).collect(),
+            latencies,
             kernel_cpu_ns: stat::kernel_cpu_ns(&self.tree),
             at: Instant::now(),
         }
@@ -173,18 +175,20 @@ impl Observer {
     /// Returns what happened since the previous call. `read_user` forces a reading of the user's
     /// metrics; otherwise slow metrics are read less often.
     pub fn since_last(&mut self, read_user: bool) -> Interval {
-        let now = self.now();
+        let mut errors = Vec::new();
+        let now = self.now(&mut errors);
         let last = std::mem::replace(&mut self.last, now);
         let now = &self.last;
         let mut all = Interval {
             span_ns: nanos(now.at - last.at),
             kernel_cpu_ns: now.kernel_cpu_ns.saturating_sub(last.kernel_cpu_ns),
+            errors,
             ..Interval::default()
         };
         for (a, b) in last.stats.iter().zip(&now.stats) {
             b.add_since(a, &mut all);
         }
-        all.busy_ns /= (self.stats.len() as u64).max(1);
+        all.busy_ns /= (self.dirs.len() as u64).max(1);
         if let (Some(a), Some(b)) = (&last.latencies, &now.latencies) {
             let new = b.since(a);
             (all.read.latency, all.write.latency) = (new.reads(), new.writes());

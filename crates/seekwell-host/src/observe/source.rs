@@ -2,10 +2,13 @@
 
 use super::user::{MetricError, wrong};
 use regex_lite::Regex;
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::process::{Pid, Signal, kill_process_group};
 use seekwell_core::foreign::plain;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::net::{TcpStream, ToSocketAddrs};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -47,7 +50,7 @@ impl Source {
                 Some((name, rest)) => (name, rest.trim_end_matches('}')),
                 None => (series.trim(), ""),
             };
-            let labels = labels.split(',').map(str::trim).filter(|l| !l.is_empty());
+            let labels = self::labels(labels).into_iter();
             return Ok(Source::Http {
                 host,
                 path: format!("/{path}"),
@@ -94,14 +97,14 @@ impl Source {
     /// Reads the number.
     pub fn read(&self) -> Result<f64, MetricError> {
         match self {
-            Source::Command(line) => command(line),
+            Source::Command(line) => command(line, PATIENCE),
             Source::Http {
                 host,
                 path,
                 series,
                 labels,
             } => {
-                let page = get(host, path)?;
+                let page = get(host, path, PATIENCE)?;
                 let found = sum(&page, series, labels);
                 found.ok_or_else(|| wrong(format!("the page has no series \"{series}\"")))
             }
@@ -149,36 +152,58 @@ impl Source {
     }
 }
 
-/// Runs a shell command and returns the last number that it prints.
-fn command(line: &str) -> Result<f64, MetricError> {
+/// A file in memory for the output of a command. A pipe would fill up, and a background process of
+/// the command could keep it open.
+fn memory_file() -> std::io::Result<File> {
+    Ok(File::from(memfd_create("output", MemfdFlags::CLOEXEC)?))
+}
+
+/// Returns what a command wrote to a file.
+fn written(mut file: File) -> String {
+    let mut bytes = Vec::new();
+    let _ = file.rewind();
+    let _ = file.take(MOST).read_to_end(&mut bytes);
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Runs a shell command and returns the last number that it prints. The command has its own process
+/// group, so that Ctrl-C does not reach it, and so that a timeout ends all of its processes.
+fn command(line: &str, patience: Duration) -> Result<f64, MetricError> {
     let cannot = |e: std::io::Error| wrong(e.to_string());
+    let (out, err) = (
+        memory_file().map_err(cannot)?,
+        memory_file().map_err(cannot)?,
+    );
     let mut child = Command::new("sh")
         .args(["-c", line])
         .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
+        .stdout(out.try_clone().map_err(cannot)?)
+        .stderr(err.try_clone().map_err(cannot)?)
+        .process_group(0)
         .spawn()
         .map_err(cannot)?;
-    // The output of such a command is short, so it fits into the pipe.
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + patience;
     let status = loop {
         match child.try_wait().map_err(cannot)? {
             Some(status) => break status,
             None if Instant::now() < end => std::thread::sleep(LOOK),
             None => {
-                let _ = child.kill();
+                let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+                let _ = group.map(|g| kill_process_group(g, Signal::KILL));
                 let _ = child.wait();
-                return Err(wrong(format!("no end after {} s", PATIENCE.as_secs())));
+                return Err(wrong(format!(
+                    "the command did not end within {} s",
+                    patience.as_secs()
+                )));
             }
         }
     };
-    let output = child.wait_with_output().map_err(cannot)?;
-    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let printed = written(out);
     if !status.success() {
-        let why = String::from_utf8_lossy(&output.stderr).into_owned();
+        let why = written(err);
         let last = why.lines().rfind(|l| !l.trim().is_empty());
         return Err(wrong(format!(
-            "ended with {status}: {}",
+            "the command ended with {status}: {}",
             plain(last.unwrap_or("no message"))
         )));
     }
@@ -187,29 +212,49 @@ fn command(line: &str) -> Result<f64, MetricError> {
     let mut finite = found.filter(|v| v.is_finite());
     finite.next().ok_or_else(|| {
         let start: String = plain(printed.trim()).chars().take(60).collect();
-        wrong(format!("printed no number: \"{start}\""))
+        wrong(format!("the command printed no number: \"{start}\""))
     })
 }
 
 /// Gets a page of plain HTTP. A library for HTTP would double the dependencies of this crate for
 /// one request without redirects, encryption or chunks (HTTP/1.0 has none).
-fn get(host: &str, path: &str) -> Result<String, MetricError> {
+fn get(host: &str, path: &str, patience: Duration) -> Result<String, MetricError> {
     let failed = |e: std::io::Error| match e.kind() {
-        ErrorKind::WouldBlock | ErrorKind::TimedOut => wrong(format!("{host}: no answer")),
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => wrong(format!(
+            "{host}: no complete answer within {} s",
+            patience.as_secs()
+        )),
         _ => wrong(format!("{host}: {e}")),
     };
-    let mut addresses = host.to_socket_addrs().map_err(failed)?;
-    let address = addresses
-        .next()
-        .ok_or_else(|| wrong(format!("{host}: unknown host")))?;
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE).map_err(failed)?;
-    stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
+    let end = Instant::now() + patience;
+    // A timeout of 0 would be an error, and would mean no timeout for a read.
+    let left = || (end - Instant::now().min(end)).max(Duration::from_millis(1));
+    let mut stream = Err(wrong(format!("{host}: unknown host")));
+    for address in host.to_socket_addrs().map_err(failed)? {
+        stream = TcpStream::connect_timeout(&address, left()).map_err(failed);
+        if stream.is_ok() {
+            break;
+        }
+    }
+    let mut stream = stream?;
     let request = format!(
         "GET {path} HTTP/1.0\r\nHost: {host}\r\nAccept: text/plain\r\nConnection: close\r\n\r\n"
     );
+    stream.set_write_timeout(Some(left())).map_err(failed)?;
     stream.write_all(request.as_bytes()).map_err(failed)?;
     let mut bytes = Vec::new();
-    stream.take(MOST).read_to_end(&mut bytes).map_err(failed)?;
+    let mut part = [0; 1 << 16];
+    // A server that sends slowly must not hold up the trial, so the timeout is for the whole page.
+    while (bytes.len() as u64) < MOST {
+        stream.set_read_timeout(Some(left())).map_err(failed)?;
+        match stream.read(&mut part).map_err(failed)? {
+            0 => break,
+            n => bytes.extend_from_slice(&part[..n]),
+        }
+        if Instant::now() >= end {
+            return Err(failed(ErrorKind::TimedOut.into()));
+        }
+    }
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let (head, body) = text
         .split_once("\r\n\r\n")
@@ -219,6 +264,26 @@ fn get(host: &str, path: &str) -> Result<String, MetricError> {
         Some("200") => Ok(body.to_owned()),
         _ => Err(wrong(format!("{host}{path}: {}", plain(status)))),
     }
+}
+
+/// Splits the labels of a sample, such as `a="x,y",b="z"`. A comma inside quotes separates nothing.
+fn labels(text: &str) -> Vec<&str> {
+    let (mut all, mut from, mut quoted, mut escaped) = (Vec::new(), 0, false, false);
+    for (i, c) in text.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if quoted => escaped = true,
+            '"' => quoted = !quoted,
+            ',' if !quoted => {
+                all.push(text[from..i].trim());
+                from = i + 1;
+            }
+            _ => {}
+        }
+    }
+    all.push(text[from..].trim());
+    all.retain(|l| !l.is_empty());
+    all
 }
 
 /// Returns the sum of all samples of a series in the Prometheus text format
@@ -235,7 +300,8 @@ fn sum(page: &str, series: &str, labels: &[String]) -> Option<f64> {
             Some(more) => more.rsplit_once('}')?,
             None => ("", &line[end..]),
         };
-        if !labels.iter().all(|l| own.contains(l.as_str())) {
+        let own = self::labels(own);
+        if !labels.iter().all(|l| own.contains(&l.as_str())) {
             continue;
         }
         let value: f64 = rest.split_whitespace().next()?.parse().ok()?;
@@ -259,6 +325,13 @@ mod tests {
         assert_eq!(sum(page, "y", &[]), Some(1500.0));
         assert_eq!(sum(page, "z", &[]), None);
         assert_eq!(sum(page, "nothing", &[]), None);
+        // A label matches as a whole, not as the end of another name.
+        assert_eq!(
+            sum("x{mydb=\"two\"} 4\n", "x", &["db=\"two\"".to_owned()]),
+            None
+        );
+        let comma = "x{a=\"1,2\\\"\",db=\"two\"} 4\n";
+        assert_eq!(sum(comma, "x", &["db=\"two\"".to_owned()]), Some(4.0));
     }
 
     #[test]
@@ -310,15 +383,48 @@ mod tests {
     }
 
     #[test]
-    fn command_must_print_a_number_and_succeed() {
+    fn slow_server_is_given_up_after_the_timeout() {
+        let server = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let host = server.local_addr().expect("bound").to_string();
+        let slow = std::thread::spawn(move || {
+            let (mut stream, _) = server.accept().expect("a client");
+            // One byte at a time never completes a page, but each read succeeds.
+            while stream.write_all(b"x").is_ok() {
+                std::thread::sleep(LOOK);
+            }
+        });
+        let e = get(&host, "/metrics", Duration::from_millis(100)).expect_err("too slow");
+        assert!(e.0.contains("no complete answer"), "{e}");
+        slow.join().expect("ended");
+    }
+
+    #[test]
+    fn command_must_print_a_number_succeed_and_end() {
+        let command = |line: &str| command(line, PATIENCE);
         assert_eq!(command("echo tps 1 then 42.5"), Ok(42.5));
-        assert!(
-            command("echo none")
-                .expect_err("no number")
-                .0
-                .contains("no number")
-        );
+        let e = command("echo none").expect_err("no number").0;
+        assert!(e.contains("no number"), "{e}");
         let e = command("echo broken >&2; exit 3").expect_err("failed").0;
         assert!(e.contains("broken"), "{e}");
+        // More than a pipe holds, and a background process that keeps the output open.
+        assert_eq!(command("seq 100000; sleep 5 & echo 7"), Ok(7.0));
+    }
+
+    #[test]
+    fn timeout_ends_all_processes_of_a_command() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let file = dir.path().join("pid");
+        let line = format!("sleep 1000 & echo $! >{}; wait", file.display());
+        let e = super::command(&line, Duration::from_secs(2)).expect_err("no end");
+        assert!(e.0.contains("did not end"), "{e}");
+        let pid = std::fs::read_to_string(file).expect("the process began");
+        // A process that was killed may remain as a zombie, because the test is not its parent.
+        let runs = || {
+            let state = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
+            state.is_ok_and(|s| !s.contains(") Z") && !s.contains(") X"))
+        };
+        while runs() {
+            std::thread::sleep(LOOK);
+        }
     }
 }

@@ -12,31 +12,47 @@ const TICK_NS: u64 = 10_000_000;
 
 /// The counters of a device. They are 0 if the file cannot be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DeviceStat([u64; 11]);
+pub struct DeviceStat {
+    counters: [u64; 11],
+    /// Reads and writes in the queue (`/sys/block/*/inflight`).
+    in_flight: [u64; 2],
+}
+
+/// Parses the first numbers of a file. Missing numbers are 0.
+fn numbers<const N: usize>(text: &str) -> [u64; N] {
+    let mut all = [0; N];
+    for (to, word) in all.iter_mut().zip(text.split_whitespace()) {
+        *to = word.parse().unwrap_or(0);
+    }
+    all
+}
 
 impl DeviceStat {
-    /// Reads the file.
-    pub fn read(path: &Path) -> DeviceStat {
-        DeviceStat::parse(&read_to_string(path).unwrap_or_default())
+    /// Reads the files in the directory of a device.
+    pub fn read(dir: &Path) -> DeviceStat {
+        let text = |file: &str| read_to_string(dir.join(file)).unwrap_or_default();
+        DeviceStat::parse(&text("stat"), &text("inflight"))
     }
 
-    fn parse(text: &str) -> DeviceStat {
-        let mut all = [0; 11];
-        for (to, word) in all.iter_mut().zip(text.split_whitespace()) {
-            *to = word.parse().unwrap_or(0);
+    fn parse(stat: &str, in_flight: &str) -> DeviceStat {
+        DeviceStat {
+            counters: numbers(stat),
+            in_flight: numbers(in_flight),
         }
-        DeviceStat(all)
     }
 
     /// Adds the differences from an earlier reading to an interval.
     pub fn add_since(&self, earlier: &DeviceStat, to: &mut Interval) {
-        let d = |i: usize| self.0[i].saturating_sub(earlier.0[i]);
-        for (side, first) in [(&mut to.read, 0), (&mut to.write, 4)] {
+        let d = |i: usize| self.counters[i].saturating_sub(earlier.counters[i]);
+        for (side, first, waiting) in [
+            (&mut to.read, 0, self.in_flight[0]),
+            (&mut to.write, 4, self.in_flight[1]),
+        ] {
+            side.in_flight += waiting;
             side.ios += d(first);
             side.bytes += d(first + 2) * 512;
             side.wait_ns += d(first + 3) * MS;
         }
-        to.in_flight += self.0[8];
         to.busy_ns += d(9) * MS;
         to.queue_ns += d(10) * MS;
     }
@@ -62,8 +78,9 @@ mod tests {
 
     #[test]
     fn device_counters_give_rates_and_waits_of_an_interval() {
-        let before = DeviceStat::parse("10 1 80 5 20 2 160 7 0 30 40 0 0 0 0 0 0\n");
-        let after = DeviceStat::parse("13 1 104 17 20 2 160 7 2 35 52 0 0 0 0 0 0\n");
+        let before = DeviceStat::parse("10 1 80 5 20 2 160 7 0 30 40 0 0 0 0 0 0\n", "");
+        let after = "13 1 104 17 20 2 160 7 2 35 52 0 0 0 0 0 0\n";
+        let after = DeviceStat::parse(after, "       0        2\n");
         let mut i = Interval::default();
         after.add_since(&before, &mut i);
         assert_eq!(
@@ -71,8 +88,9 @@ mod tests {
             (3, 24 * 512, 12 * MS)
         );
         assert_eq!((i.write.ios, i.write.bytes), (0, 0));
-        assert_eq!((i.in_flight, i.busy_ns, i.queue_ns), (2, 5 * MS, 12 * MS));
-        assert_eq!(DeviceStat::parse("odd"), DeviceStat::default());
+        assert_eq!((i.read.in_flight, i.write.in_flight), (0, 2));
+        assert_eq!((i.busy_ns, i.queue_ns), (5 * MS, 12 * MS));
+        assert_eq!(DeviceStat::parse("odd", ""), DeviceStat::default());
     }
 
     #[test]

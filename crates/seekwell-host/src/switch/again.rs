@@ -3,7 +3,7 @@
 use super::journal::Records;
 use super::settings::{ATTRIBUTES, Queue};
 use super::throttle::{Throttles, WBT};
-use super::{Change, SwitchError, Switched, Wish, apply};
+use super::{Change, SwitchError, Switched, Wish, apply, differences};
 use crate::block::{Device, Tree};
 
 impl Switched {
@@ -96,5 +96,25 @@ impl Switched {
             c.asked = w.tunables.iter().map(|t| t.0.clone()).collect();
         }
         Ok(())
+    }
+
+    /// Writes the recorded settings back, and keeps the devices locked and recorded. Returns the
+    /// tunables and attributes that this changed, one text per device and setting.
+    ///
+    /// # Errors
+    /// The kernel rejects a value, or stores another value.
+    pub fn write_back(&mut self) -> Result<Vec<String>, SwitchError> {
+        let mut written = Vec::new();
+        for c in &mut self.changes {
+            let queue = Queue::new(self.tree.queue(&c.device));
+            let now = queue.read()?;
+            queue.restore(&c.before)?;
+            let changed = differences(&now, &c.before).into_iter();
+            let changed = changed.filter(|d| d.name != "scheduler");
+            written.extend(changed.map(|d| format!("{}: {} is {}", c.device, d.name, d.after)));
+            c.after = queue.read()?;
+            c.asked.clear();
+        }
+        Ok(written)
     }
 }

@@ -9,6 +9,7 @@ use super::settings::{Queue, Settings};
 use super::{SwitchError, printable};
 use crate::block::{Device, Tree};
 use crate::place::ours;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -251,6 +252,32 @@ impl Records {
     pub fn holder(&self, device: &str, words: &str) -> Option<u32> {
         let entry = self.load(device)?;
         (entry.words == words && self.is_held(device)).then_some(entry.pid)
+    }
+
+    /// Sends SIGINT to the process that has locked the device for this purpose. Returns the number
+    /// of the process; `None` if no running process has locked the device.
+    ///
+    /// # Errors
+    /// The current user may not send signals to the process.
+    pub fn interrupt(&self, device: &str, words: &str) -> io::Result<Option<u32>> {
+        let Some(number) = self.holder(device, words) else {
+            return Ok(None);
+        };
+        let pid = i32::try_from(number).ok().and_then(Pid::from_raw);
+        let pid = pid.ok_or(io::ErrorKind::InvalidData)?;
+        let process = match pidfd_open(pid, PidfdFlags::empty()) {
+            Err(rustix::io::Errno::SRCH) => return Ok(None),
+            opened => opened?,
+        };
+        // The process may have ended, and another may have got its number, before it was opened.
+        // The signal goes to the opened process, which holds the lock if the record is unchanged.
+        if self.holder(device, words) != Some(number) {
+            return Ok(None);
+        }
+        match pidfd_send_signal(process, Signal::INT) {
+            Err(rustix::io::Errno::SRCH) => Ok(None),
+            sent => sent.map(|()| Some(number)).map_err(io::Error::from),
+        }
     }
 
     /// Restores the settings of killed runs, one after the other. With `only`, restores only this

@@ -87,6 +87,35 @@ fn changed_settings_are_restored_at_the_end_and_on_drop() {
 }
 
 #[test]
+fn settings_are_written_back_while_the_device_stays_locked() {
+    let (t, records) = disk("written back");
+    let m = t.machine();
+    let d = m.device("sda").expect("sda");
+    let mut s = Switched::hold(m.tree(), &records, &[d], "a test").expect("locked");
+    let set = [("fifo_batch".to_owned(), "8".to_owned())];
+    let wish = Wish {
+        device: d,
+        scheduler: "mq-deadline",
+        tunables: &set,
+    };
+    s.again(&[wish]).expect("set");
+    let written = s.write_back().expect("written back");
+    assert_eq!(written, ["sda: fifo_batch is 4"]);
+    assert!(s.disturbed().is_empty() && records.is_held("sda"));
+    assert!(s.write_back().expect("again").is_empty());
+}
+
+#[test]
+fn only_a_lock_with_the_same_purpose_is_interrupted() {
+    let (t, records) = disk("interrupted");
+    let m = t.machine();
+    let d = m.device("sda").expect("sda");
+    assert_eq!(records.interrupt("sda", "a trial").expect("allowed"), None);
+    let _s = Switched::hold(m.tree(), &records, &[d], "another purpose").expect("locked");
+    assert_eq!(records.interrupt("sda", "a trial").expect("allowed"), None);
+}
+
+#[test]
 fn failed_switch_leaves_every_setting_unchanged() {
     let (t, records) = disk("refused");
     let m = t.machine();

@@ -1,6 +1,6 @@
 //! Expands an experiment on this machine into cells, treatments and runs.
 
-use super::runner::DeviceOf;
+use super::device::DeviceOf;
 use super::words::{What, placement_of};
 use super::{HostDesign, HostWork};
 use crate::experiment::{CellPlan, Deciding, Experiment, Faults, Place, Primary};

@@ -12,6 +12,7 @@
 //! use several directories, or devices without a file system.
 
 mod beside;
+mod device;
 pub(crate) mod expand;
 pub mod file;
 mod load;
@@ -19,8 +20,9 @@ mod numbers;
 mod runner;
 pub mod words;
 
+pub use device::DeviceOf;
 pub(crate) use expand::deciding;
-pub use runner::{Bench, DeviceOf};
+pub use runner::Bench;
 pub use words::HostWork;
 
 use crate::experiment::Design;

@@ -41,7 +41,7 @@ fn read(inputs: &[Input], harvest: &mut Harvest) -> Result<(), ImportError> {
             let factor = match unit.trim() {
                 "MB/sec" => 1.0,
                 "kB/sec" => 1.0 / 1024.0,
-                _ => return Err(at(format!("\"{}\" is no rate in MB/sec", short(rate)))),
+                _ => return Err(at(format!("\"{}\" is not a rate in MB/sec", short(rate)))),
             };
             let n = number(n).map_err(at)?;
             let of = MetricInfo {

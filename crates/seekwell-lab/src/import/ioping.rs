@@ -41,7 +41,7 @@ fn target(line: &str) -> Option<&str> {
 fn time_ms(text: &str) -> Result<f64, String> {
     let (n, unit) = text.trim().split_once(' ').unwrap_or((text, ""));
     let unit = TIMES_MS.iter().find(|u| u.0 == unit.trim());
-    let (_, ms) = unit.ok_or_else(|| format!("\"{}\" is no time", short(text)))?;
+    let (_, ms) = unit.ok_or_else(|| format!("\"{}\" is not a time", short(text)))?;
     Ok(number(n)?.value * ms)
 }
 
@@ -53,7 +53,7 @@ fn iops(line: &str) -> Option<Result<f64, String>> {
         "" => 1.0,
         "k" => 1e3,
         "M" => 1e6,
-        _ => return Some(Err(format!("\"{}\" is no number of iops", short(part)))),
+        _ => return Some(Err(format!("\"{}\" is not a number of IOPS", short(part)))),
     };
     Some(number(n).map(|n| n.value * factor))
 }

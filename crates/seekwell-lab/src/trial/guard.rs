@@ -1,7 +1,7 @@
 //! The guard of a trial. It ends a period in which a scheduler makes the work much worse.
 
 use super::Figure;
-use seekwell_host::observe::Interval;
+use seekwell_host::observe::{Interval, Side};
 
 /// When the guard ends a period.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,6 +27,8 @@ pub struct Guard {
     rule: GuardRule,
     figure: Figure,
     baseline: f64,
+    /// Time since the last value of the figure, ns. Slow metrics have no value in most intervals.
+    since_value_ns: u64,
     worse_ns: u64,
     worst: f64,
 }
@@ -39,28 +41,37 @@ impl Guard {
             rule,
             figure,
             baseline,
+            since_value_ns: 0,
             worse_ns: 0,
             worst: 1.0,
         }
     }
 
-    /// Takes the next interval. Returns the reason if the period must end. If requests wait in the
-    /// device and none completes, the interval counts as worse. An idle interval does not count.
+    /// Takes the next interval. Returns the reason if the period must end. If requests of the
+    /// figure's direction wait and none completes, the interval counts as worse. An interval
+    /// without requests counts as good.
     pub fn take(&mut self, i: &Interval) -> Option<String> {
-        let idle = i.read.ios + i.write.ios == 0;
-        let times = match self.figure.value(i) {
-            _ if idle && i.in_flight > 0 => f64::INFINITY,
-            Some(v) if !idle && v.is_finite() && self.baseline > 0.0 => {
-                self.figure.times_worse(v, self.baseline)
-            }
-            // The programs do nothing, or a slow metric was not read in this interval.
+        let starved = |s: &Side| s.ios == 0 && s.in_flight > 0;
+        let sides: &[&Side] = match self.figure {
+            Figure::ReadMean | Figure::ReadP99 => &[&i.read],
+            Figure::WriteMean | Figure::WriteP99 => &[&i.write],
+            _ => &[&i.read, &i.write],
+        };
+        let idle = i.read.ios + i.write.ios + i.read.in_flight + i.write.in_flight == 0;
+        self.since_value_ns += i.span_ns;
+        let times = match self.figure.value(i).filter(|v| v.is_finite()) {
+            _ if sides.iter().any(|s| starved(s)) => f64::INFINITY,
+            _ if idle => 1.0,
+            Some(v) if self.baseline > 0.0 => self.figure.times_worse(v, self.baseline),
+            // A slow metric was not read in this interval.
             _ => return None,
         };
+        let span_ns = std::mem::take(&mut self.since_value_ns);
         if times < self.rule.times {
             (self.worse_ns, self.worst) = (0, 1.0);
             return None;
         }
-        self.worse_ns += i.span_ns;
+        self.worse_ns += span_ns;
         self.worst = self.worst.max(times);
         (self.worse_ns as f64 >= self.rule.for_s * 1e9).then(|| {
             let how = match self.worst.is_finite() {
@@ -81,7 +92,7 @@ impl Guard {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use seekwell_host::observe::Side;
+    use seekwell_host::observe::UserMetric;
 
     fn second(mean_ms: u64, ios: u64, in_flight: u64) -> Interval {
         Interval {
@@ -89,9 +100,9 @@ mod tests {
             read: Side {
                 ios,
                 wait_ns: ios * mean_ms * 1_000_000,
+                in_flight,
                 ..Side::default()
             },
-            in_flight,
             ..Interval::default()
         }
     }
@@ -119,5 +130,48 @@ mod tests {
         assert!((0..20).all(|_| g.take(&second(0, 0, 0)).is_none()));
         let stalled = (0..5).find_map(|_| g.take(&second(0, 0, 3)));
         assert!(stalled.expect("a stall").contains("nothing completed"));
+    }
+
+    #[test]
+    fn starved_reads_trip_the_guard_although_writes_complete() {
+        let starved = |direction: usize| {
+            let mut i = second(0, 0, 0);
+            let sides = [&mut i.read, &mut i.write];
+            for (n, side) in sides.into_iter().enumerate() {
+                match n == direction {
+                    true => side.in_flight = 3,
+                    false => (side.ios, side.wait_ns) = (50, 50_000_000),
+                }
+            }
+            i
+        };
+        let trips = |figure: Figure, direction: usize| {
+            let mut g = Guard::new(GuardRule::default(), figure, 1.0);
+            (0..5).any(|_| g.take(&starved(direction)).is_some())
+        };
+        assert!(trips(Figure::ReadMean, 0) && !trips(Figure::ReadMean, 1));
+        assert!(trips(Figure::WriteMean, 1) && !trips(Figure::WriteMean, 0));
+        assert!(trips(Figure::Iops, 0) && trips(Figure::Iops, 1));
+    }
+
+    #[test]
+    fn idle_second_is_a_good_second() {
+        let mut g = Guard::new(GuardRule::default(), Figure::ReadMean, 2.0);
+        for _ in 0..5 {
+            assert!((0..4).all(|_| g.take(&second(8, 10, 1)).is_none()));
+            assert_eq!(g.take(&second(0, 0, 0)), None);
+        }
+    }
+
+    #[test]
+    fn bad_value_of_a_slow_metric_stands_for_the_time_since_the_last_value() {
+        let metric = UserMetric::parse("value,lower,name=lag:cat /nowhere").expect("a metric");
+        let mut g = Guard::new(GuardRule::default(), Figure::User(0, metric), 1.0);
+        let with = |value: Option<f64>| Interval {
+            user: vec![value.map(|v| (v, 1.0))],
+            ..second(1, 10, 0)
+        };
+        assert!((0..5).all(|_| g.take(&with(None)).is_none()));
+        assert!(g.take(&with(Some(9.0))).is_some(), "6 s");
     }
 }

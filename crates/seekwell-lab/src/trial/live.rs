@@ -54,6 +54,11 @@ impl Bed for LiveBed {
     fn set(&self, spec: &RunSpec) -> Result<(), String> {
         self.bench.set(spec)
     }
+    fn set_original(&self, spec: &RunSpec) -> Result<Vec<String>, String> {
+        // The scheduler is set anew first, so that no period inherits its state.
+        self.bench.set(spec)?;
+        self.bench.write_back()
+    }
     fn wait(&self, seconds: f64, cancel: &Cancel) {
         let end = Instant::now() + Duration::from_secs_f64(seconds);
         while Instant::now() < end && !cancel.is_set() {

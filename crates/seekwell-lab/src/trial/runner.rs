@@ -24,6 +24,14 @@ pub trait Bed: Sync {
     /// # Errors
     /// The kernel rejects a setting.
     fn set(&self, spec: &RunSpec) -> Result<(), String>;
+    /// Sets the scheduler and all settings that were active before the trial. Returns the settings
+    /// that differ from the defaults of a newly set scheduler.
+    ///
+    /// # Errors
+    /// The kernel rejects a setting.
+    fn set_original(&self, spec: &RunSpec) -> Result<Vec<String>, String> {
+        self.set(spec).map(|()| Vec::new())
+    }
     /// Waits, and returns early if the token is set.
     fn wait(&self, seconds: f64, cancel: &Cancel);
     /// Returns what happened since the previous call. `user` forces a reading of slow metrics.
@@ -43,8 +51,6 @@ pub trait Bed: Sync {
 
 /// Receives the progress of a trial.
 pub trait Told: Sync {
-    /// A second of a period was observed. `figure` is the value of the primary figure.
-    fn second(&self, _figure: Option<f64>) {}
     /// The guard ended a period.
     fn guarded(&self, _scheduler: &str, _why: &str) {}
 }
@@ -61,14 +67,14 @@ pub struct Baseline {
 }
 
 impl Baseline {
-    /// Returns the values of a figure for each second. Seconds without a value are left out.
-    pub fn values(&self, figure: &Figure) -> Vec<f64> {
+    /// Returns the value of a figure in each second, if the second has one.
+    pub fn values(&self, figure: &Figure) -> Vec<Option<f64>> {
         let all = self.seconds.iter();
-        all.filter_map(|s| figure.value(s)).collect()
+        all.map(|s| figure.value(s)).collect()
     }
     /// Returns the mean of the values of all seconds, with which the guard compares each second.
     pub fn typical(&self, figure: &Figure) -> Option<f64> {
-        let all = self.values(figure);
+        let all: Vec<f64> = self.values(figure).into_iter().flatten().collect();
         (!all.is_empty()).then(|| stats::mean(&all))
     }
 }
@@ -102,16 +108,23 @@ fn sum(seconds: &[Interval]) -> Interval {
 }
 
 /// Observes the machine without a change.
-pub fn baseline(bed: &dyn Bed, seconds: f64, cancel: &Cancel, told: &dyn Told) -> Baseline {
+pub fn baseline(bed: &dyn Bed, seconds: f64, cancel: &Cancel) -> Baseline {
     bed.since_last(true);
-    let seconds = observe(bed, seconds, cancel, &mut |_| {
-        told.second(None);
-        true
-    });
+    let seconds = observe(bed, seconds, cancel, &mut |_| true);
     Baseline {
         total: sum(&seconds),
         seconds,
     }
+}
+
+/// What the guard watches.
+struct Watched {
+    rule: GuardRule,
+    figure: Figure,
+    /// Value of the figure in the baseline.
+    typical: f64,
+    /// Value of the first metric at which a period without a value counts.
+    limit: f64,
 }
 
 /// Makes the periods of a trial, one at a time.
@@ -119,10 +132,10 @@ pub struct Periods<'a> {
     bed: &'a dyn Bed,
     length: Length,
     figures: &'a [Figure],
-    /// Rule, figure and its value in the baseline.
-    guard: Option<(GuardRule, Figure, f64)>,
-    /// The settings to return to when the guard ends a period.
-    incumbent: RunSpec,
+    guard: Option<Watched>,
+    /// The scheduler that was active before the trial, without tunables: it stands for all settings
+    /// of that time.
+    original: RunSpec,
     stops: Mutex<BTreeMap<usize, u32>>,
     /// The last treatment, and each period with its predecessor.
     followed: Mutex<(Option<usize>, Vec<Followed>)>,
@@ -130,32 +143,41 @@ pub struct Periods<'a> {
 }
 
 impl<'a> Periods<'a> {
-    /// Returns the runner. `incumbent` is the specification of the scheduler that was active
-    /// before. Its periods are not guarded. The guard watches the first figure. If that has no
-    /// value in most seconds, as a percentile of few requests, it watches the mean latency.
+    /// Returns the runner. `original` is the specification of the scheduler that was active before,
+    /// without tunables. Its periods use the settings of before the trial, and are not guarded. The
+    /// guard watches the first figure, or the mean latency instead of a percentile: a second has
+    /// too few requests for a percentile.
     pub fn new(
         bed: &'a dyn Bed,
         length: Length,
         figures: &'a [Figure],
         guard: Option<GuardRule>,
         baseline: &Baseline,
-        incumbent: RunSpec,
+        original: RunSpec,
         told: &'a dyn Told,
     ) -> Periods<'a> {
         let first = &figures[0];
-        let often = 2 * baseline.values(first).len() >= baseline.seconds.len();
-        let watched = match first {
-            Figure::ReadP99 if !often => Figure::ReadMean,
-            Figure::WriteP99 if !often => Figure::WriteMean,
+        let figure = match first {
+            Figure::ReadP99 => Figure::ReadMean,
+            Figure::WriteP99 => Figure::WriteMean,
             other => other.clone(),
         };
-        let typical = baseline.typical(&watched).unwrap_or(0.0);
+        let guard = guard.map(|rule| Watched {
+            typical: baseline.typical(&figure).unwrap_or(0.0),
+            limit: first.value(&baseline.total).unwrap_or(0.0)
+                * match first.higher_is_better() {
+                    true => 1.0 / rule.times,
+                    false => rule.times,
+                },
+            rule,
+            figure,
+        });
         Periods {
             bed,
             length,
             figures,
-            guard: guard.map(|rule| (rule, watched, typical)),
-            incumbent,
+            guard,
+            original,
             stops: Mutex::default(),
             followed: Mutex::default(),
             told,
@@ -189,12 +211,12 @@ impl<'a> Periods<'a> {
         }
     }
 
-    /// Returns to the incumbent, and counts the stop.
+    /// Sets the settings of before the trial, and counts the stop.
     fn back(&self, treatment: usize) -> Result<(), String> {
         let mut stops = self.stops.lock().unwrap_or_else(PoisonError::into_inner);
         *stops.entry(treatment).or_default() += 1;
         drop(stops);
-        self.bed.set(&self.incumbent)
+        self.bed.set_original(&self.original).map(drop)
     }
 
     /// Observes a part of a period. Returns its seconds, and the reason if the guard ended it.
@@ -206,7 +228,6 @@ impl<'a> Periods<'a> {
     ) -> (Vec<Interval>, Option<String>) {
         let mut why = None;
         let all = observe(self.bed, seconds, cancel, &mut |i| {
-            self.told.second(self.figures[0].value(i));
             why = guard.as_mut().and_then(|g| g.take(i));
             why.is_none()
         });
@@ -222,10 +243,14 @@ impl<'a> Periods<'a> {
                 spec.scheduler_label()
             )));
         }
-        self.bed.set(spec).map_err(NoRun::Failed)?;
-        let own = spec.scheduler == self.incumbent.scheduler;
+        let own = spec.scheduler == self.original.scheduler;
+        let kept = match own {
+            true => self.bed.set_original(spec),
+            false => self.bed.set(spec).map(|()| Vec::new()),
+        };
+        let kept = kept.map_err(NoRun::Failed)?;
         let guarded = self.guard.as_ref().filter(|_| !own);
-        let mut guard = guarded.map(|(rule, f, typical)| Guard::new(*rule, f.clone(), *typical));
+        let mut guard = guarded.map(|w| Guard::new(w.rule, w.figure.clone(), w.typical));
         self.bed.since_last(true);
         let (washout, mut why) = self.part(self.length.washout_s, &mut guard, cancel);
         // If the guard ends the washout, its seconds are all that was measured.
@@ -257,16 +282,16 @@ impl<'a> Periods<'a> {
         if record.metric.is_none() {
             // A period that the guard ended without a value counts with the limit of the guard.
             let figure = &self.figures[0];
-            let limit = self.guard.as_ref().filter(|_| why.is_some()).map(|g| {
-                let worse = if figure.higher_is_better() {
-                    1.0 / g.0.times
-                } else {
-                    g.0.times
-                };
-                figure.metric(g.2 * worse, 0)
-            });
+            let limit = self.guard.as_ref().filter(|_| why.is_some());
+            let limit = limit.map(|w| figure.metric(w.limit, 0));
             let none = || format!("no value of {} in this period", figure.name());
             record.metric = Some(limit.ok_or_else(|| NoRun::Failed(none()))?);
+        }
+        if !kept.is_empty() {
+            let kept = kept.join(", ");
+            record
+                .warnings
+                .push(format!("settings of before the trial: {kept}"));
         }
         record.warnings.extend(notes);
         record.early = why.map(|why| Early {
@@ -393,7 +418,12 @@ impl Runner for Periods<'_> {
         }
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let began_unix_ns = now.ok().and_then(|d| u64::try_from(d.as_nanos()).ok());
-        let record = self.period(job, cancel)?;
+        let period = self.period(job, cancel).inspect_err(|_| {
+            // The next period follows a period whose effect is not known.
+            let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+            followed.0 = None;
+        });
+        let record = period?;
         self.follow(job, &record);
         let mut measured = Measured::from_record(record);
         measured.began_unix_ns = began_unix_ns;

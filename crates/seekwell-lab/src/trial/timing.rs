@@ -59,30 +59,35 @@ fn blocks(t: &Timing, period_s: f64) -> u32 {
     (t.total_s / block) as u32
 }
 
-/// Returns the standard deviation of the log ratio of neighbouring windows. `values` has one value
-/// for each second. `None` if there are too few windows.
-fn spread(values: &[f64], length: usize, gap: usize) -> Option<f64> {
-    let windows: Vec<f64> = values
+/// Returns the standard deviation of the log ratio of neighbouring windows. `values` has one entry
+/// for each second, which may have no value. `None` if there are too few windows with values.
+fn spread(values: &[Option<f64>], length: usize, gap: usize) -> Option<f64> {
+    let windows: Vec<Option<f64>> = values
         .chunks(length + gap)
         .filter(|w| w.len() >= length)
-        .map(|w| stats::mean(&w[..length]))
+        .map(|w| {
+            let known: Vec<f64> = w[..length].iter().copied().flatten().collect();
+            (!known.is_empty()).then(|| stats::mean(&known))
+        })
         .collect();
     let ratios: Vec<f64> = windows
         .windows(2)
-        .filter(|w| w[0] > 0.0 && w[1] > 0.0)
-        .map(|w| libm::log(w[1] / w[0]))
+        .filter_map(|w| {
+            let (a, b) = (w[0]?, w[1]?);
+            (a > 0.0 && b > 0.0).then(|| libm::log(b / a))
+        })
         .collect();
     // The expected ratio is 0, so the squares are not taken around the mean.
     let squares = ratios.iter().map(|r| r * r).sum::<f64>();
     (ratios.len() >= PAIRS).then(|| libm::sqrt(squares / ratios.len() as f64))
 }
 
-/// Chooses the length of the periods. `baseline` has one value of the primary figure for each
-/// second.
+/// Chooses the length of the periods. `baseline` has the value of the primary figure in each second,
+/// if there is one.
 ///
 /// # Errors
 /// The time is too short for the least number of blocks. The text says which time is needed.
-pub fn choose(t: &Timing, baseline: &[f64]) -> Result<Length, String> {
+pub fn choose(t: &Timing, baseline: &[Option<f64>]) -> Result<Length, String> {
     let gap = t.washout_s.round() as usize;
     let of = |period_s: f64| Length {
         period_s,
@@ -154,11 +159,12 @@ mod tests {
     #[test]
     fn independent_noise_prefers_longer_periods_than_drift() {
         let mut rng = stream(1, "timing");
-        let independent: Vec<f64> = (0..300).map(|_| 5.0 + uniform(&mut rng)).collect();
+        let independent: Vec<_> = (0..300).map(|_| Some(5.0 + uniform(&mut rng))).collect();
         let a = choose(&timing(3600.0), &independent).expect("enough time");
         // The load goes up and down over about a minute.
-        let drift: Vec<f64> = (0..300)
+        let drift: Vec<_> = (0..300)
             .map(|s| 5.0 + 2.0 * libm::sin(f64::from(s) / 20.0) + 0.1 * uniform(&mut rng))
+            .map(Some)
             .collect();
         let b = choose(&timing(3600.0), &drift).expect("enough time");
         assert!(a.period_s > b.period_s, "{a:?} {b:?}");
@@ -167,9 +173,9 @@ mod tests {
 
     #[test]
     fn time_for_six_blocks_is_required() {
-        let e = choose(&timing(200.0), &[1.0; 60]).expect_err("too short");
+        let e = choose(&timing(200.0), &[Some(1.0); 60]).expect_err("too short");
         assert!(e.contains("270 s") && e.contains("200 s"), "{e}");
-        let l = choose(&timing(270.0), &[1.0; 60]).expect("just enough");
+        let l = choose(&timing(270.0), &[Some(1.0); 60]).expect("just enough");
         assert_eq!((l.period_s, l.blocks), (10.0, 6));
         let t = Timing {
             period_s: Some(40.0),
@@ -180,9 +186,21 @@ mod tests {
     }
 
     #[test]
+    fn seconds_without_a_value_keep_the_others_in_their_windows() {
+        // The load rises within each window of 12 seconds. Without their idle seconds, the windows
+        // would drift apart.
+        let load = |s: usize| Some(1.0 + (s % 12) as f64).filter(|_| s < 100 || s % 12 != 11);
+        let values: Vec<_> = (0..300).map(load).collect();
+        let all = spread(&values, 10, 2).expect("windows");
+        assert!(all < 1e-9, "{all}");
+    }
+
+    #[test]
     fn printed_effect_is_found_by_a_simulated_trial() {
         let mut rng = stream(2, "power");
-        let noise: Vec<f64> = (0..300).map(|_| 5.0 + 3.0 * uniform(&mut rng)).collect();
+        let noise: Vec<_> = (0..300)
+            .map(|_| Some(5.0 + 3.0 * uniform(&mut rng)))
+            .collect();
         let l = choose(&timing(1800.0), &noise).expect("enough time");
         let effect = libm::log1p(l.detectable().expect("an estimate"));
         let period = l.period_s as usize;

@@ -63,16 +63,16 @@ pub(super) struct Dialect {
 /// Number of lines that are searched for the first event.
 const HEAD_LINES: usize = 200;
 
-/// Returns true if the first lines can be parsed up to an event, a request, or a report of lost
-/// events.
+/// Returns true if the first lines can be parsed up to an event or a request.
 pub(super) fn begins(
     head: &[u8],
     parse: for<'a> fn(&'a [u8]) -> Result<Line<'a>, Wrong<'a>>,
 ) -> bool {
     for line in head.split(|&c| c == b'\n').take(HEAD_LINES) {
         match parse(line) {
-            Ok(Line::Event(..) | Line::Request(_) | Line::Lost) => return true,
-            Ok(Line::Nothing | Line::End) => {}
+            Ok(Line::Event(..) | Line::Request(_)) => return true,
+            // Other formats have similar lines about lost events.
+            Ok(Line::Nothing | Line::End | Line::Lost) => {}
             Err(_) => return false,
         }
     }

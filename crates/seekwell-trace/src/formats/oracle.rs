@@ -45,7 +45,7 @@ pub const INFO: FormatInfo = FormatInfo {
             return Err(input.error(
                 ErrorKind::Broken,
                 Place::File,
-                "is no oracleGeneral trace: the first records are not times, objects and accesses",
+                "is not an oracleGeneral trace: the first records are not times, objects and accesses",
                 "give the correct format, or omit it for automatic detection",
             ));
         }
@@ -105,7 +105,9 @@ impl Source for Oracle {
             return Err(self.input.error(
                 ErrorKind::Range,
                 place,
-                format!("the object {object} is no sector, but a hash"),
+                format!(
+                    "the object {object} is too large for a sector number: it is probably a hash"
+                ),
                 "use the original trace: hashes contain no positions",
             ));
         }

@@ -123,7 +123,8 @@ impl VscsiReader {
             let (kind, what) = if short {
                 (ErrorKind::Truncated, "is shorter than one vscsi record")
             } else {
-                let what = "is no vscsi trace of version 1 or 2: the records lack the version mark";
+                let what =
+                    "is not a vscsi trace of version 1 or 2: the records lack the version mark";
                 (ErrorKind::Unsupported, what)
             };
             let remedy = "give the correct format, or omit it for automatic detection";

@@ -72,15 +72,16 @@ fn folder_name(name: &str) -> String {
 
 /// Returns the folder for the results: the requested folder, created or resumed. By default, it is
 /// the first of results/NAME, results/NAME-2, ... that is free or contains this same experiment,
-/// interrupted.
-fn folder(a: &Compare, file: &Path, e: &Experiment) -> Result<Folder, Failure> {
+/// interrupted. An experiment that cannot be resumed always gets a new folder.
+fn folder(a: &Compare, steps: &Steps<'_>, e: &Experiment) -> Result<Folder, Failure> {
     let there = |p: &Path| p.symlink_metadata().is_ok();
     if let Some(dir) = &a.bench.results {
-        return match there(dir) {
+        return match there(dir) && steps.resumable {
             true => Folder::resume(dir, e).map_err(failure),
             false => Folder::create(dir, e).map_err(failure),
         };
     }
+    let file = steps.file.unwrap_or(Path::new(""));
     let all = file.parent().unwrap_or(Path::new("")).join("results");
     let failed = |source| Failure::Output {
         what: format!("{}: cannot be created", all.display()),
@@ -94,7 +95,9 @@ fn folder(a: &Compare, file: &Path, e: &Experiment) -> Result<Folder, Failure> {
             return Folder::create(&dir, e).map_err(failure);
         }
         // A complete folder, or the folder of another experiment, is not changed.
-        if let Ok(folder) = Folder::resume(&dir, e) {
+        if steps.resumable
+            && let Ok(folder) = Folder::resume(&dir, e)
+        {
             return Ok(folder);
         }
     }
@@ -390,7 +393,7 @@ pub fn conducted(
     quiet: bool,
 ) -> Result<(), Failure> {
     let output = a.output.output.as_deref();
-    let mut folder = folder(a, steps.file.unwrap_or(Path::new("")), &e)?;
+    let mut folder = folder(a, steps, &e)?;
     let dir = folder.path().to_owned();
     note(quiet, &format!("results: {}", dir.display()));
     folder.notes().iter().for_each(|n| note(quiet, n));

@@ -66,7 +66,7 @@ pub fn run(a: &Predict, dir: &Path, quiet: bool) -> Result<(), Failure> {
         .any(|c| c.substrate != Substrate::Host.name())
     {
         return Err(bad(
-            &"is no experiment on a real disk; --of needs results of compare --host",
+            &"is not an experiment on a real disk; --of needs results of compare --host",
         ));
     }
     let e = planned(dir).map_err(|e| Failure::input(e.to_string()))?;

@@ -9,24 +9,34 @@ use super::switch::show::{again, program, put_back, quoted};
 use crate::cells::cancelling;
 use crate::cli::{Cli, Command, Compare, Trial};
 use crate::fail::Failure;
-use crate::out::{ask, note};
+use crate::out::{Out, ask, note};
 use clap::Parser;
-use rustix::process::{Pid, Signal, geteuid, kill_process};
-use seekwell::{Cancel, Substrate};
+use rustix::process::geteuid;
+use seekwell::{Cancel, SchedulerSpec, Substrate};
 use seekwell_core::prose::in_prose;
+use seekwell_host::stop::Signals;
 use seekwell_host::switch::Switched;
 use seekwell_host::switch::journal::Records;
-use seekwell_lab::experiment::Experiment;
+use seekwell_lab::experiment::{Experiment, Level};
 use seekwell_lab::host::{DeviceOf, file};
 use seekwell_lab::results::StopRule;
-use seekwell_lab::trial::{self, Baseline, Figure, GuardRule, Length, LiveBed, Periods, Timing};
+use seekwell_lab::trial::{
+    self, Baseline, Bed, Figure, GuardRule, Length, LiveBed, Periods, Timing,
+};
 use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Time in which a stopped trial restores the settings and prints its results.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The purpose of the lock of a trial's devices. `--stop` finds the trial by it.
+const PURPOSE: &str = "seekwell trial";
+/// Fewest requests in a period for its 99th percentile: two of them are beyond it.
+const P99_REQUESTS: f64 = 200.0;
 
 /// Runs the command.
 pub fn run(a: &Trial, quiet: bool) -> Result<(), Failure> {
@@ -35,8 +45,82 @@ pub fn run(a: &Trial, quiet: bool) -> Result<(), Failure> {
         return stop(&on, quiet);
     }
     let given = trial::figures(&a.metric).map_err(bad)?;
+    let baseline_s = a.baseline.unwrap_or((a.time_s / 10.0).clamp(20.0, 300.0));
+    let timing = Timing {
+        total_s: (a.time_s - baseline_s).max(0.0),
+        period_s: a.period,
+        washout_s: a.washout,
+        treatments: schedulers(a)?.map_or(on.offered().len(), |list| list.len()),
+    };
+    check(a, &on, &timing, &given)?;
     ready(a, &on)?;
+    // A signal between two steps must not end this program before the settings are restored.
+    let caught = Signals::catch().map_err(|e| bad(format!("signals cannot be caught: {e}")))?;
     let hold = Hold::new(a, &on, &given, quiet)?;
+    let done = switchback(a, &on, &hold, (given, baseline_s, &timing), quiet);
+    let left = hold.end();
+    drop(caught);
+    if !left.is_empty() {
+        return Err(Failure::Early(format!(
+            "{}. Try again: sudo {} host restore",
+            left.join("; "),
+            program()
+        )));
+    }
+    done
+}
+
+/// Returns the schedulers that the user names.
+fn schedulers(a: &Trial) -> Result<Option<Vec<Level<SchedulerSpec>>>, Failure> {
+    let list = a.schedulers.as_deref();
+    list.map(|l| file::schedulers(l).map_err(bad)).transpose()
+}
+
+/// Checks the options before the baseline, which takes minutes.
+fn check(a: &Trial, on: &DeviceOf, timing: &Timing, given: &[Figure]) -> Result<(), Failure> {
+    let length = trial::choose(timing, &[]).map_err(bad)?;
+    if !on.devices().is_empty() {
+        experiment(a, on, &length, given)?;
+    }
+    if a.guard != 0.0 && a.guard <= 1.0 {
+        return Err(bad(format!(
+            "--guard {}: use a number above 1, which says how many times worse the metric may be, \
+             or 0 to disable the guard",
+            a.guard
+        )));
+    }
+    if let Some(period_s) = a.period.filter(|p| a.guard_for > p + a.washout) {
+        return Err(bad(format!(
+            "--guard-for {} s is longer than a period with its washout ({} s), so the guard would \
+             never act",
+            a.guard_for,
+            period_s + a.washout
+        )));
+    }
+    if let Some(dir) = a
+        .results
+        .as_deref()
+        .filter(|d| d.symlink_metadata().is_ok())
+    {
+        return Err(bad(format!(
+            "{}: already exists; a trial cannot be resumed, so name a new folder",
+            dir.display()
+        )));
+    }
+    let output = a.output.output.as_deref();
+    Out::check(output)?;
+    Out::check(a.report.as_deref())?;
+    Out::apart(a.report.as_deref(), output)
+}
+
+/// Measures the baseline and the periods, restores the settings, and prints the results.
+fn switchback(
+    a: &Trial,
+    on: &DeviceOf,
+    hold: &Hold,
+    (given, baseline_s, timing): (Vec<Figure>, f64, &Timing),
+    quiet: bool,
+) -> Result<(), Failure> {
     let bed = &hold.bed;
     if let Some(why) = &hold.why {
         note(
@@ -46,32 +130,22 @@ pub fn run(a: &Trial, quiet: bool) -> Result<(), Failure> {
     }
     let cancel = Cancel::new();
     let told = show::Live { quiet };
-    let baseline_s = a.baseline.unwrap_or((a.time_s / 10.0).clamp(20.0, 300.0));
-    let incumbent = on.in_force();
     note(
         quiet,
         &format!(
             "{}: measuring the baseline for {} s under {}; no change is made",
             on.names(),
             baseline_s.round(),
-            in_prose(&incumbent)
+            in_prose(&on.in_force())
         ),
     );
-    let base = cancelling(&cancel, || trial::baseline(bed, baseline_s, &cancel, &told))?;
-    stopped(&cancel, "before the first switch")?;
+    let base = cancelling(&cancel, || trial::baseline(bed, baseline_s, &cancel))?;
+    stopped("before the first switch")?;
+    let asked = !given.is_empty();
     let figures = figures(given, &base)?;
-    let treatments = match &a.schedulers {
-        Some(list) => file::schedulers(list).map_err(bad)?.len(),
-        None => on.offered().len(),
-    };
-    let timing = Timing {
-        total_s: (a.time_s - baseline_s).max(0.0),
-        period_s: a.period,
-        washout_s: a.washout,
-        treatments,
-    };
-    let length = trial::choose(&timing, &base.values(&figures[0])).map_err(bad)?;
-    let (e, incumbent) = experiment(a, &on, &length, &figures)?;
+    let length = trial::choose(timing, &base.values(&figures[0])).map_err(bad)?;
+    let figures = frequent(figures, asked, &base, &length)?;
+    let (e, original) = experiment(a, on, &length, &figures)?;
     for line in show::plan(&e, &length, &figures, &base) {
         note(quiet, &line);
     }
@@ -79,7 +153,7 @@ pub fn run(a: &Trial, quiet: bool) -> Result<(), Failure> {
         times: a.guard,
         for_s: a.guard_for,
     });
-    let periods = Periods::new(bed, length, &figures, rule, &base, incumbent, &told);
+    let periods = Periods::new(bed, length, &figures, rule, &base, original, &told);
     let steps = Steps {
         file: None,
         threads: 1,
@@ -95,7 +169,13 @@ pub fn run(a: &Trial, quiet: bool) -> Result<(), Failure> {
     if let Some(c) = periods.carry_over() {
         note(quiet, &show::carry_over(&c, &names, &figures[0]));
     }
-    done
+    match (done, bed.over()) {
+        (Ok(()), Some(why)) => Err(Failure::Early(format!(
+            "{why}; the complete periods are stored and shown"
+        ))),
+        (Err(Failure::Early(what)), Some(why)) => Err(Failure::Early(format!("{why}; {what}"))),
+        (done, _) => done,
+    }
 }
 
 /// The device that is locked for the trial. Dropping it restores the settings.
@@ -103,33 +183,33 @@ struct Hold {
     bed: LiveBed,
     why: Option<String>,
     quiet: bool,
+    /// Errors of the restoration.
+    left: RefCell<Vec<String>>,
     _guard: Option<super::switch::guard::Guard>,
 }
 
 impl Hold {
     fn new(a: &Trial, on: &DeviceOf, figures: &[Figure], quiet: bool) -> Result<Hold, Failure> {
-        let (switched, guard) = hold(on, "trial", quiet)?;
+        let (switched, guard) = hold(on, PURPOSE, quiet)?;
         let (bed, why) = LiveBed::new(on, switched, figures, !a.no_bpf).map_err(bad)?;
         Ok(Hold {
             bed,
             why,
             quiet,
+            left: RefCell::default(),
             _guard: guard,
         })
     }
-}
-
-impl Hold {
     /// Restores the settings, once.
     fn restore(&self) {
         let held = self.bed.take_switched();
         let found = held.into_iter().flat_map(Switched::restore);
-        for line in put_back(found, self.quiet) {
-            note(
-                false,
-                &format!("{line}. Try again: sudo {} host restore", program()),
-            );
-        }
+        self.left.borrow_mut().extend(put_back(found, self.quiet));
+    }
+    /// Restores the settings, and returns the reasons if this failed.
+    fn end(self) -> Vec<String> {
+        self.restore();
+        self.left.take()
     }
 }
 
@@ -181,13 +261,47 @@ fn ready(a: &Trial, on: &DeviceOf) -> Result<(), Failure> {
     }
 }
 
-fn stopped(cancel: &Cancel, when: &str) -> Result<(), Failure> {
-    let signal = seekwell_host::stop::signal().filter(|_| cancel.is_set());
-    signal.map_or(Ok(()), |signal| {
+fn stopped(when: &str) -> Result<(), Failure> {
+    seekwell_host::stop::signal().map_or(Ok(()), |signal| {
         Err(Failure::Interrupted {
             signal,
             what: format!("stopped by a signal {when}; the scheduler was not changed"),
         })
+    })
+}
+
+/// Returns the figures that have enough requests in each period. A percentile needs
+/// [`P99_REQUESTS`]; it is left out unless the user named it (`asked`).
+///
+/// # Errors
+/// The user named a percentile that has too few requests.
+fn frequent(
+    mut figures: Vec<Figure>,
+    asked: bool,
+    base: &Baseline,
+    length: &Length,
+) -> Result<Vec<Figure>, Failure> {
+    let per_s = |ios: u64| ios as f64 / (base.total.span_ns as f64 / 1e9).max(1e-9);
+    let few = |f: &Figure| {
+        let n = match f {
+            Figure::ReadP99 => per_s(base.total.read.ios) * length.period_s,
+            Figure::WriteP99 => per_s(base.total.write.ios) * length.period_s,
+            _ => return None,
+        };
+        (n < P99_REQUESTS).then_some(n)
+    };
+    if !asked {
+        figures.retain(|f| few(f).is_none());
+        return Ok(figures);
+    }
+    let found = figures.iter().find_map(|f| Some((f, few(f)?)));
+    found.map_or(Ok(figures.clone()), |(f, n)| {
+        Err(bad(format!(
+            "--metric {}: a period of {} s has about {n:.0} such requests, but a 99th percentile \
+             needs {P99_REQUESTS}: use a longer --period, or the mean; nothing was changed",
+            f.name(),
+            length.period_s
+        )))
     })
 }
 
@@ -220,7 +334,7 @@ fn figures(given: Vec<Figure>, base: &Baseline) -> Result<Vec<Figure>, Failure> 
     }
 }
 
-/// Returns the experiment and the specification of the incumbent.
+/// Returns the experiment, and the specification of the active scheduler without tunables.
 fn experiment(
     a: &Trial,
     on: &DeviceOf,
@@ -233,8 +347,8 @@ fn experiment(
         true => StopRule::Decided,
         false => StopRule::Fixed,
     };
-    if let Some(list) = &a.schedulers {
-        d.design.schedulers = file::schedulers(list).map_err(bad)?;
+    if let Some(list) = schedulers(a)? {
+        d.design.schedulers = list;
     }
     let mut e = d.experiment(on).map_err(|faults| {
         let lines: Vec<String> = faults.0.iter().map(|f| f.to_string()).collect();
@@ -243,12 +357,10 @@ fn experiment(
     trial::judge(&mut e, figures);
     e.about.description = "a switchback experiment while the machine did its own work".to_owned();
     let plan = &e.cells[0];
-    let mut incumbent = plan.specs[plan.cell.reference].clone();
-    if incumbent.scheduler.name != on.in_force() {
-        incumbent.scheduler.name = on.in_force();
-        incumbent.scheduler.tunables.clear();
-    }
-    Ok((e, incumbent))
+    let mut original = plan.specs[plan.cell.reference].clone();
+    original.scheduler.name = on.in_force();
+    original.scheduler.tunables.clear();
+    Ok((e, original))
 }
 
 /// Returns the arguments of `compare` that the common steps of an experiment use.
@@ -281,23 +393,23 @@ fn as_compare(a: &Trial) -> Result<Compare, Failure> {
 /// Asks the running trial of the device to end, and waits for its end.
 fn stop(on: &DeviceOf, quiet: bool) -> Result<(), Failure> {
     let records = Records::default();
-    let mut holders: Vec<u32> = on
-        .devices()
-        .iter()
-        .filter_map(|d| records.holder(&d.name, "trial"))
-        .collect();
-    holders.sort_unstable();
-    holders.dedup();
-    let [pid] = holders[..] else {
+    let mut interrupted = BTreeSet::new();
+    for d in on.devices() {
+        let pid = records.holder(&d.name, PURPOSE);
+        if pid.is_some_and(|pid| interrupted.contains(&pid)) {
+            continue;
+        }
+        let sent = records.interrupt(&d.name, PURPOSE);
+        let sent =
+            sent.map_err(|e| bad(format!("{}: the trial cannot be stopped: {e}", d.name)))?;
+        interrupted.extend(sent);
+    }
+    if interrupted.is_empty() {
         return Err(bad(format!(
-            "{}: no trial is running there, or several are, or this user may not see it",
+            "{}: no trial is running there, or this user may not see it",
             on.names()
         )));
-    };
-    let process = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    let process = process.ok_or_else(|| bad(format!("process {pid} cannot be signalled")))?;
-    kill_process(process, Signal::INT)
-        .map_err(|e| bad(format!("the trial (process {pid}) cannot be stopped: {e}")))?;
+    }
     let end = Instant::now() + PATIENCE;
     while Instant::now() < end {
         let held = |d: &seekwell_host::block::Device| records.is_held(&d.name);
@@ -311,7 +423,7 @@ fn stop(on: &DeviceOf, quiet: bool) -> Result<(), Failure> {
         std::thread::sleep(Duration::from_millis(20));
     }
     Err(Failure::Early(format!(
-        "the trial (process {pid}) is still running after {} s; its scheduler may still be set",
+        "the trial is still running after {} s; its scheduler may still be set",
         PATIENCE.as_secs()
     )))
 }

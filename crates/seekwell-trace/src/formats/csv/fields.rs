@@ -52,7 +52,7 @@ impl Columns {
                 let remedy = "write NAME=NUMBER, for instance t_s=1,op=2,sector=3,sectors=4, or \
                               op=read";
                 return Err((
-                    format!("\"{part}\" in --columns is no column"),
+                    format!("\"{part}\" in --columns does not give a field number"),
                     remedy.to_owned(),
                 ));
             }
