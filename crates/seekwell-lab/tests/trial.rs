@@ -9,9 +9,9 @@ use seekwell::{Cancel, DeviceSpec, RunSpec, SchedulerSpec, Substrate};
 use seekwell_core::rng::stream;
 use seekwell_host::observe::{Interval, Side};
 use seekwell_lab::analysis::{Analysis, analyse};
-use seekwell_lab::conduct::{How, Memory, Store, conduct};
+use seekwell_lab::conduct::{How, Job, Memory, Runner, Store, conduct};
 use seekwell_lab::experiment::{CellPlan, Deciding, Experiment, Primary};
-use seekwell_lab::results::{About, Cell, Method, StopRule, Treatment};
+use seekwell_lab::results::{About, Cell, Method, RunKey, StopRule, Treatment};
 use seekwell_lab::stats::{Better, paired, welch_log};
 use seekwell_lab::trial::{
     Baseline, Bed, CarryOver, Figure, GuardRule, Length, Periods, baseline, judge, own_work,
@@ -349,8 +349,15 @@ fn guard_ends_periods_and_gives_up_a_bad_scheduler() {
     // Both the periods of the old scheduler and the guard use the settings of before the trial.
     let originals = machine.originals.load(Ordering::Relaxed);
     assert_eq!(originals, LENGTH.blocks + 3);
-    let old = store.runs.iter().find(|r| r.key.treatment == 0);
-    let warnings = &old.expect("a period of the old scheduler").warnings;
+    let job = Job {
+        key: RunKey::default(),
+        treatment: 0,
+        place: 0,
+        spec: e.cells[0].specs[0].clone(),
+    };
+    let period = periods.run(&job, &cancel, &mut |_| {});
+    let period = period.ok().and_then(|m| m.record);
+    let warnings = period.expect("a period of the old scheduler").warnings;
     assert!(
         warnings.iter().any(|w| w.contains("read_expire is 123")),
         "{warnings:?}"
