@@ -14,6 +14,7 @@ mod figure;
 mod guard;
 mod live;
 mod runner;
+mod simulated;
 mod timing;
 
 pub use carry::{CarryOver, Followed, carry_over};
@@ -21,6 +22,7 @@ pub use figure::{Figure, parse as figures};
 pub use guard::{Guard, GuardRule};
 pub use live::LiveBed;
 pub use runner::{Baseline, Bed, Periods, Told, baseline};
+pub use simulated::SimBed;
 pub use timing::{Length, MIN_BLOCKS, Timing, choose};
 
 use crate::data::MetricInfo;
