@@ -24,7 +24,9 @@ impl Queue {
         let hash = (info.hash)(version);
         match &mut self.kind {
             Kind::Array(_) => {
-                return Err(wrong("an array has one scheduler per member; they stay as they are").into());
+                return Err(
+                    wrong("an array has one scheduler per member; they stay as they are").into(),
+                );
             }
             Kind::Mq(q) if era.is_mq() => q.switch(now, hash, move |cx| (info.make)(cx, version)),
             Kind::Legacy(q) if !era.is_mq() => {
