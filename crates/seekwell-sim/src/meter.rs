@@ -127,6 +127,16 @@ impl Meter {
         s.latency_ns += u128::from(d.at.since(o.asked).0);
         o
     }
+    /// Returns the number of reads and of writes in progress.
+    pub(crate) fn waiting(&self) -> [u64; 2] {
+        let mut free = vec![false; self.outs.len()];
+        self.free.iter().for_each(|i| free[*i as usize] = true);
+        let active = self.outs.iter().zip(free).filter(|(_, free)| !free);
+        active.fold([0, 0], |mut n, (o, _)| {
+            n[usize::from(o.write)] += 1;
+            n
+        })
+    }
     /// Discards the counts per task and the peak, because they precede the measurement.
     pub(crate) fn forget(&mut self) {
         self.shares = Shares::default();

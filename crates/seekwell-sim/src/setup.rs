@@ -1,6 +1,7 @@
 //! The setup of a run: device, scheduler, tunables, kernel tick and seed. It is checked before the
 //! run.
 
+mod switch;
 pub(crate) mod tree;
 
 use crate::limits::{largest_request, list_entries, max_sectors_kb, segments};
@@ -94,7 +95,11 @@ pub enum SetupError {
 }
 
 /// A single-queue or blk-mq queue with a modelled device below it.
-pub struct Queue(Kind);
+pub struct Queue {
+    kind: Kind,
+    /// The setup whose scheduler takes over when a switch ends.
+    next: Option<Box<Setup>>,
+}
 
 /// Number of tags of the multi-queue driver for eMMC and SD cards without a command queue.
 const MMC_TAGS: u32 = 64;
@@ -222,7 +227,7 @@ impl Setup {
     pub fn build(&self) -> Result<Queue, SetupError> {
         self.validate()?;
         if tree::is_array(&self.device)? {
-            return Ok(Queue(Kind::Array(Box::new(tree::top(self)?))));
+            return Ok(Queue::new(Kind::Array(Box::new(tree::top(self)?))));
         }
         self.build_over(self.open_device()?)
     }
@@ -297,21 +302,12 @@ impl Setup {
                 facts, clock, opts, host, dev, make,
             )))
         };
-        if !f.rotational {
-            let fifo = match info.layer {
-                Layer::Legacy => "noop",
-                Layer::Mq => "none",
-            };
-            let work = work(info.name, fifo);
-            either!(&mut queue, q => {
-                let lock = (!q.scheduler().per_hctx()).then_some(0);
-                q.cx.cost = work.map(|w| SchedulerWork { lock, ..w });
-            }, _a => {});
-        }
+        let mut queue = Queue::new(queue);
+        queue.charge(info);
         for (name, text) in &self.tunables {
-            either!(&mut queue, q => q.store(start, name, text), _a => Ok(())).map_err(tunable)?;
+            queue.store(start, name, text).map_err(tunable)?;
         }
-        Ok(Queue(queue))
+        Ok(queue)
     }
 
     /// Returns a record that contains the setup but no results.
@@ -359,25 +355,44 @@ fn work(name: &str, fifo: &str) -> Option<SchedulerWork> {
 }
 
 impl Queue {
+    fn new(kind: Kind) -> Queue {
+        Queue { kind, next: None }
+    }
+    /// Sets the CPU cost of the scheduler, if the device is fast enough for it to matter.
+    fn charge(&mut self, info: &SchedulerInfo) {
+        let fifo = match info.layer {
+            Layer::Legacy => "noop",
+            Layer::Mq => "none",
+        };
+        let work = work(info.name, fifo).filter(|_| !self.device_facts().rotational);
+        either!(&mut self.kind, q => {
+            let lock = (!q.scheduler().per_hctx()).then_some(0);
+            q.cx.cost = work.map(|w| SchedulerWork { lock, ..w });
+        }, _a => {});
+    }
+    /// Writes a tunable of the scheduler or of the queue.
+    fn store(&mut self, now: Instant, name: &str, text: &str) -> Result<(), StoreError> {
+        either!(&mut self.kind, q => q.store(now, name, text), _a => Ok(()))
+    }
     /// Returns the facts about the device that a host can read.
     pub fn device_facts(&self) -> &DeviceFacts {
-        either!(&self.0, q => q.device().facts(), a => &a.facts)
+        either!(&self.kind, q => q.device().facts(), a => &a.facts)
     }
     /// Returns the device's counters.
     pub fn device_stats(&self) -> DeviceStats {
-        either!(&self.0, q => q.device().stats(), a => a.node.device_stats())
+        either!(&self.kind, q => q.device().stats(), a => a.node.device_stats())
     }
     /// Returns the queue's counters. For an array, returns the sums over its members.
     pub fn stats(&self) -> QueueStats {
-        either!(&self.0, q => q.stats().clone(), a => a.node.stats())
+        either!(&self.kind, q => q.stats().clone(), a => a.node.stats())
     }
     /// Returns the queue's counters, with time integrals up to `now`.
     pub fn stats_at(&self, now: Instant) -> QueueStats {
-        either!(&self.0, q => q.stats().at(now), a => a.node.stats_at(now))
+        either!(&self.kind, q => q.stats().at(now), a => a.node.stats_at(now))
     }
     /// Returns the scheduler and its context. For an array, returns those of its first member.
     pub fn parts(&mut self) -> (&mut (dyn Scheduler + 'static), &mut Cx) {
-        either!(&mut self.0, q => q.parts(), a => {
+        either!(&mut self.kind, q => q.parts(), a => {
             let first = a.node.first();
             first.expect("an array has members, and queues at the bottom").parts()
         })
@@ -385,7 +400,7 @@ impl Queue {
     /// Returns queue/wbt_lat_usec, or `None` if the layer has no writeback throttling. For an
     /// array, returns the value of its first member.
     pub fn wbt_lat_usec(&mut self) -> Option<u64> {
-        match &mut self.0 {
+        match &mut self.kind {
             Kind::Legacy(_) => None,
             Kind::Mq(q) => q.wbt().map(|w| w.lat_usec()),
             Kind::Array(a) => a.node.first()?.wbt_lat_usec(),
@@ -393,7 +408,7 @@ impl Queue {
     }
     /// Returns the queue's limits. For an array, returns those of its first member.
     fn used(&mut self) -> Option<QueueUsed> {
-        let (q, f) = match &mut self.0 {
+        let (q, f) = match &mut self.kind {
             Kind::Array(a) => return a.node.first()?.used(),
             Kind::Legacy(q) => (&q.cx.queue, q.device().facts()),
             Kind::Mq(q) => (&q.cx.queue, q.device().facts()),
@@ -418,7 +433,7 @@ impl Queue {
     }
     /// Returns a warning if a target for writeback throttling was written but has no effect.
     fn ignored(&mut self) -> Option<String> {
-        let usec = match &mut self.0 {
+        let usec = match &mut self.kind {
             Kind::Legacy(_) => None,
             Kind::Mq(q) => q.wbt()?.ignored_usec(),
             Kind::Array(a) => return a.node.first()?.ignored(),
@@ -454,7 +469,7 @@ impl Queue {
             r.depth_mean = s.depth_ns as f64 / r.span_ns() as f64;
         }
         r.device_busy_ns = busy.0;
-        if let Kind::Array(a) = &self.0
+        if let Kind::Array(a) = &self.kind
             && let Some(named) = &a.named
         {
             r.warnings.push(format!(
@@ -476,39 +491,42 @@ impl Queue {
 
 impl BioSink for Queue {
     fn submit(&mut self, now: Instant, bio: Bio) {
-        either!(&mut self.0, q => q.submit(now, bio), a => a.node.submit(now, bio))
+        either!(&mut self.kind, q => q.submit(now, bio), a => a.node.submit(now, bio))
     }
     fn next_event(&self) -> Option<Instant> {
-        either!(&self.0, q => q.next_event(), a => a.node.next_event())
+        either!(&self.kind, q => q.next_event(), a => a.node.next_event())
     }
     fn advance(&mut self, to: Instant, out: &mut Vec<BioDone>) {
-        either!(&mut self.0, q => q.advance(to, out), a => a.node.advance(to, out))
+        either!(&mut self.kind, q => q.advance(to, out), a => a.node.advance(to, out));
+        if self.next.is_some() {
+            self.settle(to);
+        }
     }
     fn control(&mut self, now: Instant, what: Control) {
-        either!(&mut self.0, q => q.control(now, what), a => a.node.control(now, what))
+        either!(&mut self.kind, q => q.control(now, what), a => a.node.control(now, what))
     }
     fn capacity(&self) -> Sector {
         self.device_facts().capacity
     }
     fn congested(&self, write: bool) -> bool {
-        either!(&self.0, q => q.congested(write), a => a.node.congested(write))
+        either!(&self.kind, q => q.congested(write), a => a.node.congested(write))
     }
     fn waits(&self, task: seekwell_core::TaskId) -> bool {
-        either!(&self.0, q => q.waits(task), a => a.node.waits(task))
+        either!(&self.kind, q => q.waits(task), a => a.node.waits(task))
     }
     fn count_work(&mut self, counts: bool) {
-        either!(&mut self.0, q => q.count_work(counts), a => a.node.count_work(counts));
+        either!(&mut self.kind, q => q.count_work(counts), a => a.node.count_work(counts));
     }
     fn take_work(&mut self) -> Option<SchedulerWork> {
-        either!(&mut self.0, q => q.take_work(), a => a.node.take_work())
+        either!(&mut self.kind, q => q.take_work(), a => a.node.take_work())
     }
     fn listen(&mut self, tap: Option<&Tap>) {
-        either!(&mut self.0, q => q.listen(tap), a => a.node.listen(tap));
-        if let (Some(tap), Kind::Array(a)) = (tap, &self.0) {
+        either!(&mut self.kind, q => q.listen(tap), a => a.node.listen(tap));
+        if let (Some(tap), Kind::Array(a)) = (tap, &self.kind) {
             tap.introduce(MemberKind::Array, &a.facts.name);
         }
     }
     fn snapshot(&self, now: Instant, out: &mut Vec<Snapshot>) {
-        either!(&self.0, q => q.snapshot(now, out), a => a.node.snapshot(now, out))
+        either!(&self.kind, q => q.snapshot(now, out), a => a.node.snapshot(now, out))
     }
 }

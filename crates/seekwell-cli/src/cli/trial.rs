@@ -11,10 +11,12 @@ Examples:
   sudo seekwell trial /srv --metric 'rate,name=tps:psql -Atc \"select sum(xact_commit)
     from pg_stat_database\"'
   sudo seekwell trial /srv --stop
+  seekwell trial --simulated -d hdd:st2000dm006 -w interactive --for 30m
 All options: seekwell trial --help";
 
 const SAFETY: &str = "Safety";
 const METHOD: &str = "Method";
+const SIMULATION: &str = "Simulation";
 const RESULTS: &str = "Results";
 
 /// Arguments of `trial`.
@@ -22,8 +24,8 @@ const RESULTS: &str = "Results";
 #[command(after_help = EXAMPLES)]
 pub struct Trial {
     /// Directory or device to run the trial on
-    #[arg(value_hint = ValueHint::AnyPath)]
-    pub path: PathBuf,
+    #[arg(value_hint = ValueHint::AnyPath, required_unless_present = "simulated")]
+    pub path: Option<PathBuf>,
     /// Time for the whole trial
     #[arg(long = "for", value_name = "TIME", default_value = "30m", value_parser = seconds)]
     pub time_s: f64,
@@ -81,6 +83,18 @@ pub struct Trial {
     /// The trial restores the settings and prints the results of the complete periods where it runs.
     #[arg(long, help_heading = SAFETY, conflicts_with_all = ["schedulers", "metric", "until_decided"])]
     pub stop: bool,
+    /// Run the trial on a simulated machine, to plan it
+    ///
+    /// No time passes and no device is changed. The programs of --workload run at the same time. A
+    /// program with a duration runs for the whole trial, and others restart when they end.
+    #[arg(long, help_heading = SIMULATION, conflicts_with_all = ["path", "stop", "confirm", "no_bpf"])]
+    pub simulated: bool,
+    /// Simulated device [default: hdd:st2000dm006]
+    #[arg(long, short, value_name = "DEVICE", help_heading = SIMULATION, requires = "simulated")]
+    pub device: Option<String>,
+    /// Work of the simulated machine; may be repeated [default: interactive]
+    #[arg(long, short, value_name = "WORK", help_heading = SIMULATION, requires = "simulated")]
+    pub workload: Vec<String>,
     /// Folder for the results [default: results/trial]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = RESULTS)]
     pub results: Option<PathBuf>,

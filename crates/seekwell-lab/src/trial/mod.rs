@@ -14,6 +14,7 @@ mod figure;
 mod guard;
 mod live;
 mod runner;
+mod simulated;
 mod timing;
 
 pub use carry::{CarryOver, Followed, carry_over};
@@ -21,13 +22,15 @@ pub use figure::{Figure, parse as figures};
 pub use guard::{Guard, GuardRule};
 pub use live::LiveBed;
 pub use runner::{Baseline, Bed, Periods, Told, baseline};
+pub use simulated::SimBed;
 pub use timing::{Length, MIN_BLOCKS, Timing, choose};
 
 use crate::data::MetricInfo;
-use crate::experiment::{Deciding, Experiment, Primary};
+use crate::experiment::{Deciding, Design, Experiment, Level, Primary, Work};
 use crate::host::words::OWN_WORK;
 use crate::host::{HostDesign, HostWork};
-use seekwell::WorkloadSpec;
+use seekwell::words::TypedScheduler;
+use seekwell::{BackgroundSpec, DeviceSpec, WorkloadSpec};
 use std::collections::BTreeMap;
 
 /// Label of the workload in tables.
@@ -70,16 +73,53 @@ pub fn judge(e: &mut Experiment, figures: &[Figure]) {
     }
 }
 
+/// Sets what every trial has: the name, the blocks, and no warm-up beside the washout.
+fn blocks(design: &mut Design, timing: &Length) {
+    design.name = "trial".to_owned();
+    design.method.repeats_min = MIN_BLOCKS;
+    design.method.repeats_max = timing.blocks;
+    design.method.warmup_s = Some(0.0);
+}
+
 /// Returns a design for a trial in a directory.
 pub fn design(path: std::path::PathBuf, timing: &Length, figures: &[Figure]) -> HostDesign {
     let mut d = HostDesign::new(path);
-    d.design.name = "trial".to_owned();
     // Other queue settings stay as they are, because the machine is at work.
     d.equal.clear();
     d.work = vec![own_work(timing, figures)];
-    d.design.method.repeats_min = MIN_BLOCKS;
-    d.design.method.repeats_max = timing.blocks;
-    // The washout was already left out.
-    d.design.method.warmup_s = Some(0.0);
+    blocks(&mut d.design, timing);
+    d
+}
+
+/// Returns a design for a trial on a simulated device. The programs run at the same time, and each
+/// restarts when it ends.
+pub fn simulated_design(
+    device: DeviceSpec,
+    schedulers: Vec<TypedScheduler>,
+    mut programs: Vec<WorkloadSpec>,
+    timing: &Length,
+) -> Design {
+    let beside = programs.split_off(programs.len().min(1)).into_iter();
+    let again = |workload| BackgroundSpec {
+        again: true,
+        workload,
+    };
+    let beside: Vec<_> = beside.map(again).collect();
+    let work = |spec| Work {
+        spec,
+        metric: None,
+        limit_s: None,
+        beside: beside.clone(),
+    };
+    let mut d = Design {
+        devices: vec![device.into()],
+        schedulers: schedulers.into_iter().map(Level::from).collect(),
+        workloads: programs
+            .into_iter()
+            .map(|w| Level::unnamed(work(w)))
+            .collect(),
+        ..Design::default()
+    };
+    blocks(&mut d, timing);
     d
 }

@@ -1,6 +1,7 @@
 //! The part below the modelled kernel: the block layer's queue, a meter that counts the bios, and
 //! the modelled drive. The drive can be used for several runs.
 
+use super::interval::{Interval, Way};
 use crate::meter::{Meter, Out};
 use crate::setup::{Queue, Setup, SetupError, tree};
 use seekwell_block::QueueStats;
@@ -277,6 +278,8 @@ pub(super) struct Counted {
     before: Counters,
     /// Counters at the time when the clock stopped. Later completions go only into the time series.
     stopped: Option<Counters>,
+    /// Counters at the end of the previous interval ([`super::Interval`]).
+    lap: Counters,
     ear: Option<Ear>,
 }
 
@@ -305,6 +308,7 @@ impl Handle {
             started: None,
             before: Counters::default(),
             stopped: None,
+            lap: Counters::default(),
             ear,
         })))
     }
@@ -328,6 +332,36 @@ impl Handle {
             m.stopped = Some(m.counters(now));
             m.meter.counting = false;
         }
+    }
+    /// Returns what happened since the previous call, and forgets it.
+    pub(super) fn interval(&self, now: Instant, span: Nanos) -> Interval {
+        let m = &mut *self.0.borrow_mut();
+        let counters = m.counters(now);
+        let before = std::mem::replace(&mut m.lap, counters);
+        let [reads, writes] = m.meter.waiting();
+        let way = |done: &mut Direction, waiting: u64| Way {
+            done: std::mem::take(done),
+            waiting,
+        };
+        Interval {
+            span,
+            read: way(&mut m.record.read, reads),
+            write: way(&mut m.record.write, writes),
+            busy: Nanos(m.lap.busy.0 - before.busy.0),
+            outstanding_ns: m.lap.area - before.area,
+        }
+    }
+    /// Starts a switch to the scheduler of another setup.
+    pub(super) fn switch(&self, now: Instant, to: &Setup) -> Result<(), SetupError> {
+        let m = &mut *self.0.borrow_mut();
+        m.before(now);
+        let switched = m.queue.switch(now, to);
+        m.tell();
+        switched
+    }
+    /// Adds the device, the scheduler and the limits of the queue to a record.
+    pub(super) fn describe(&self, r: &mut Record) {
+        self.0.borrow_mut().queue.fill(r);
     }
     /// Returns the number of block I/Os completed since the clock started. If the clock has not
     /// started, counts from the start of the run.

@@ -10,6 +10,7 @@ use super::WorldError;
 use super::bound::Bound;
 use super::cgroups::Placed;
 use super::disk::Handle;
+use super::interval::Laps;
 use super::machine::SimMachine;
 use super::options::WorldSetup;
 use super::phase;
@@ -165,7 +166,7 @@ pub(super) fn run<F, Fut>(
     meter: Handle,
     capacity: Sector,
     setup: &WorldSetup,
-    tell: Tell<'_>,
+    receivers: (Tell<'_>, Laps<'_>),
     script: F,
 ) -> Ended
 where
@@ -215,7 +216,7 @@ where
         let machine = SimMachine::new(world, first);
         phase::behind(world, first, flusher, Box::pin(script(machine)))
     };
-    let error = drive(&world, setup, tell, main);
+    let error = drive(&world, setup, receivers, main);
     let mut w = world.borrow_mut();
     let w = &mut *w;
     let paths: Vec<&str> = w.tasks.iter().map(|t| &*t.path).take(NAMED).collect();
@@ -244,7 +245,7 @@ where
 fn drive(
     world: &Shared,
     setup: &WorldSetup,
-    mut tell: Tell<'_>,
+    (mut tell, mut laps): (Tell<'_>, Laps<'_>),
     main: impl FnOnce(&Shared) -> Script,
 ) -> Result<(), WorldError> {
     let mut main = Some(main);
@@ -302,9 +303,14 @@ fn drive(
             });
         }
         bound.clock(w.clock_start);
+        if w.now >= laps.at && !laps.next(w) {
+            w.stop = Some("stopped by its observer".to_owned());
+            return Ok(());
+        }
         let patience = w.now + PATIENCE;
-        w.kernel.advance(bound.at.min(patience), &mut ended);
-        if ended.is_empty() && patience < bound.at {
+        let until = bound.at.min(laps.end(w));
+        w.kernel.advance(until.min(patience), &mut ended);
+        if ended.is_empty() && patience < until {
             return Err(WorldError::Stuck {
                 scheduler: setup.setup.scheduler.clone(),
                 waits: w.waits(),
@@ -312,7 +318,9 @@ fn drive(
         }
         w.now = w.kernel.now();
         if ended.is_empty() {
-            w.reached(bound.time_is_up());
+            if w.now >= bound.at {
+                w.reached(bound.time_is_up());
+            }
             continue;
         }
         calls += ended.len() as u64;
@@ -381,6 +389,10 @@ impl World {
         self.by_tid[i] = t;
         self.measured += u32::from(program == 0);
         t
+    }
+    /// Returns the meter above the queue.
+    pub(super) fn meter(&self) -> &Handle {
+        &self.meter
     }
     /// Marks the start of a task.
     pub(super) fn begun(&mut self, t: Task) {

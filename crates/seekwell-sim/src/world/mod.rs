@@ -14,6 +14,7 @@ pub mod bound;
 mod cgroups;
 mod disk;
 mod exec;
+mod interval;
 mod machine;
 mod options;
 mod paths;
@@ -26,6 +27,7 @@ mod tests;
 mod whole;
 
 pub use disk::{Drive, Watch};
+pub use interval::{Each, Interval, Paused, Way};
 pub use machine::SimMachine;
 pub use options::WorldSetup;
 pub use programs::Neighbour;
@@ -72,6 +74,9 @@ pub struct Beside<'a> {
     /// Receives the progress, and may stop the run. If the workload has a fixed duration, the
     /// progress is the time since its clock started. Otherwise it is the number of finished calls.
     pub progress: Option<Progress<'a>>,
+    /// Observes the run at intervals, and may switch the scheduler. The counts of its intervals are
+    /// then missing in the record.
+    pub each: Option<Each<'a>>,
 }
 
 /// A finished run. Its record holds the results, whether the run ended early or not.
@@ -187,7 +192,8 @@ where
         span,
     };
     let (capacity, below) = (drive.facts().capacity, meter.clone());
-    let ended = exec::run(kernel, below, capacity, setup, tell, script);
+    let laps = interval::Laps::new(beside.each);
+    let ended = exec::run(kernel, below, capacity, setup, (tell, laps), script);
     let mut record = setup.setup.record(name);
     record.duration_ns = ended.duration.0;
     record.scheduler_charged =

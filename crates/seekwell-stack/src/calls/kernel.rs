@@ -243,6 +243,10 @@ impl Kernel {
     pub fn outcome(&self, tid: TaskId) -> Outcome {
         std::mem::take(&mut self.k.w().tasks[tid.0 as usize].out)
     }
+    /// Must be called after a change of the disk's queue that the kernel did not make.
+    pub fn disk_changed(&self) {
+        self.k.w().sink_stale = true;
+    }
     /// Returns the present time.
     pub fn now(&self) -> Instant {
         self.k.w().now()

@@ -2,6 +2,7 @@
 //! its own work.
 
 mod show;
+mod simulated;
 
 use super::experiment::{Steps, conducted};
 use super::onhost::{bad, hold};
@@ -12,7 +13,7 @@ use crate::fail::Failure;
 use crate::out::{Out, ask, note};
 use clap::Parser;
 use rustix::process::geteuid;
-use seekwell::{Cancel, SchedulerSpec, Substrate};
+use seekwell::{Cancel, RunSpec, SchedulerSpec, Substrate};
 use seekwell_core::prose::in_prose;
 use seekwell_host::stop::Signals;
 use seekwell_host::switch::Switched;
@@ -38,26 +39,79 @@ const PURPOSE: &str = "seekwell trial";
 /// Fewest requests in a period for its 99th percentile: two of them are beyond it.
 const P99_REQUESTS: f64 = 200.0;
 
+/// The machine of a trial.
+struct Site<'a> {
+    bed: &'a dyn Bed,
+    /// The first notes of the trial, one statement each.
+    notes: Vec<String>,
+    substrate: Substrate,
+    /// Returns the experiment, and the specification of the active scheduler without tunables.
+    experiment: &'a dyn Fn(&Length, &[Figure]) -> Result<(Experiment, RunSpec), Failure>,
+    /// Restores the settings.
+    restore: &'a dyn Fn(),
+}
+
+/// Times and metrics of a trial.
+struct Plan {
+    /// The metrics that the user named.
+    given: Vec<Figure>,
+    baseline_s: f64,
+    timing: Timing,
+}
+
+impl Plan {
+    fn new(a: &Trial, treatments: usize) -> Result<Plan, Failure> {
+        let baseline_s = a.baseline.unwrap_or((a.time_s / 10.0).clamp(20.0, 300.0));
+        Ok(Plan {
+            given: trial::figures(&a.metric).map_err(bad)?,
+            baseline_s,
+            timing: Timing {
+                total_s: (a.time_s - baseline_s).max(0.0),
+                period_s: a.period,
+                washout_s: a.washout,
+                treatments,
+            },
+        })
+    }
+}
+
 /// Runs the command.
 pub fn run(a: &Trial, quiet: bool) -> Result<(), Failure> {
-    let on = DeviceOf::of(&a.path).map_err(bad)?;
-    if a.stop {
-        return stop(&on, quiet);
+    match &a.path {
+        Some(path) if a.stop => stop(&DeviceOf::of(path).map_err(bad)?, quiet),
+        Some(path) => live(a, path, quiet),
+        None => simulated::run(a, quiet),
     }
-    let given = trial::figures(&a.metric).map_err(bad)?;
-    let baseline_s = a.baseline.unwrap_or((a.time_s / 10.0).clamp(20.0, 300.0));
-    let timing = Timing {
-        total_s: (a.time_s - baseline_s).max(0.0),
-        period_s: a.period,
-        washout_s: a.washout,
-        treatments: schedulers(a)?.map_or(on.offered().len(), |list| list.len()),
-    };
-    check(a, &on, &timing, &given)?;
+}
+
+fn live(a: &Trial, path: &Path, quiet: bool) -> Result<(), Failure> {
+    let on = DeviceOf::of(path).map_err(bad)?;
+    let offered = on.offered().len();
+    let plan = Plan::new(a, schedulers(a)?.map_or(offered, |list| list.len()))?;
+    let experiment = |length: &Length, figures: &[Figure]| experiment(a, &on, length, figures);
+    let length = check(a, &plan.timing)?;
     ready(a, &on)?;
+    experiment(&length, &plan.given)?;
     // A signal between two steps must not end this program before the settings are restored.
     let caught = Signals::catch().map_err(|e| bad(format!("signals cannot be caught: {e}")))?;
-    let hold = Hold::new(a, &on, &given, quiet)?;
-    let done = switchback(a, &on, &hold, (given, baseline_s, &timing), quiet);
+    let hold = Hold::new(a, &on, &plan.given, quiet)?;
+    let no_percentiles =
+        |why: &String| format!("no percentiles can be measured, only means: {why}");
+    let mut notes: Vec<String> = hold.why.iter().map(no_percentiles).collect();
+    notes.push(format!(
+        "{}: measuring the baseline for {} s under {}; no change is made",
+        on.names(),
+        plan.baseline_s.round(),
+        in_prose(&on.in_force())
+    ));
+    let site = Site {
+        bed: &hold.bed,
+        notes,
+        substrate: Substrate::Host,
+        experiment: &experiment,
+        restore: &|| hold.restore(),
+    };
+    let done = switchback(a, &site, plan, quiet);
     let left = hold.end();
     drop(caught);
     if !left.is_empty() {
@@ -76,12 +130,9 @@ fn schedulers(a: &Trial) -> Result<Option<Vec<Level<SchedulerSpec>>>, Failure> {
     list.map(|l| file::schedulers(l).map_err(bad)).transpose()
 }
 
-/// Checks the options before the baseline, which takes minutes.
-fn check(a: &Trial, on: &DeviceOf, timing: &Timing, given: &[Figure]) -> Result<(), Failure> {
+/// Checks the options before the baseline, which takes minutes. Returns a preliminary length.
+fn check(a: &Trial, timing: &Timing) -> Result<Length, Failure> {
     let length = trial::choose(timing, &[]).map_err(bad)?;
-    if !on.devices().is_empty() {
-        experiment(a, on, &length, given)?;
-    }
     if a.guard != 0.0 && a.guard <= 1.0 {
         return Err(bad(format!(
             "--guard {}: use a number above 1, which says how many times worse the metric may be, \
@@ -110,42 +161,23 @@ fn check(a: &Trial, on: &DeviceOf, timing: &Timing, given: &[Figure]) -> Result<
     let output = a.output.output.as_deref();
     Out::check(output)?;
     Out::check(a.report.as_deref())?;
-    Out::apart(a.report.as_deref(), output)
+    Out::apart(a.report.as_deref(), output)?;
+    Ok(length)
 }
 
 /// Measures the baseline and the periods, restores the settings, and prints the results.
-fn switchback(
-    a: &Trial,
-    on: &DeviceOf,
-    hold: &Hold,
-    (given, baseline_s, timing): (Vec<Figure>, f64, &Timing),
-    quiet: bool,
-) -> Result<(), Failure> {
-    let bed = &hold.bed;
-    if let Some(why) = &hold.why {
-        note(
-            quiet,
-            &format!("no percentiles can be measured, only means: {why}"),
-        );
-    }
+fn switchback(a: &Trial, site: &Site<'_>, plan: Plan, quiet: bool) -> Result<(), Failure> {
     let cancel = Cancel::new();
     let told = show::Live { quiet };
-    note(
-        quiet,
-        &format!(
-            "{}: measuring the baseline for {} s under {}; no change is made",
-            on.names(),
-            baseline_s.round(),
-            in_prose(&on.in_force())
-        ),
-    );
-    let base = cancelling(&cancel, || trial::baseline(bed, baseline_s, &cancel))?;
+    site.notes.iter().for_each(|n| note(quiet, n));
+    let bed = site.bed;
+    let base = cancelling(&cancel, || trial::baseline(bed, plan.baseline_s, &cancel))?;
     stopped("before the first switch")?;
-    let asked = !given.is_empty();
-    let figures = figures(given, &base)?;
-    let length = trial::choose(timing, &base.values(&figures[0])).map_err(bad)?;
+    let asked = !plan.given.is_empty();
+    let figures = figures(plan.given, &base)?;
+    let length = trial::choose(&plan.timing, &base.values(&figures[0])).map_err(bad)?;
     let figures = frequent(figures, asked, &base, &length)?;
-    let (e, original) = experiment(a, on, &length, &figures)?;
+    let (e, original) = (site.experiment)(&length, &figures)?;
     for line in show::plan(&e, &length, &figures, &base) {
         note(quiet, &line);
     }
@@ -157,12 +189,12 @@ fn switchback(
     let steps = Steps {
         file: None,
         threads: 1,
-        substrate: Substrate::Host,
+        substrate: site.substrate,
         noted: None,
         twin: None,
         resumable: false,
         // The old settings return before anything is printed, because a reader may be slow.
-        after: Some(&|| hold.restore()),
+        after: Some(site.restore),
     };
     let names: Vec<String> = e.treatments.iter().map(|t| t.label.clone()).collect();
     let done = conducted(&as_compare(a)?, Cow::Owned(e), &periods, &steps, quiet);
@@ -221,7 +253,7 @@ impl Drop for Hold {
 
 /// Checks that the schedulers can be set, and asks for a confirmation for the root file system.
 fn ready(a: &Trial, on: &DeviceOf) -> Result<(), Failure> {
-    let path = a.path.display();
+    let path = on.path().display();
     if on.devices().is_empty() {
         return Err(bad(format!("{path}: no device below it has a scheduler")));
     }
@@ -340,7 +372,7 @@ fn experiment(
     on: &DeviceOf,
     length: &Length,
     figures: &[Figure],
-) -> Result<(Experiment, seekwell::RunSpec), Failure> {
+) -> Result<(Experiment, RunSpec), Failure> {
     let mut d = trial::design(on.path().to_owned(), length, figures);
     d.design.method.seed = a.seed;
     d.design.method.stop = match a.until_decided {

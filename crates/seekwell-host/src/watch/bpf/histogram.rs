@@ -218,6 +218,16 @@ pub fn completed(l: &Layout, device: u32, slots: i32, counters: i32) -> Vec<Insn
     c.done()
 }
 
+/// Returns the bucket of a latency, as the program in the kernel computes it.
+pub fn bucket(ns: u64) -> u32 {
+    let highest = 63 - ns.max(1).leading_zeros();
+    if highest < FIRST {
+        return 0;
+    }
+    let part = (ns >> (highest - 4)) as u32 & (PER_OCTAVE - 1);
+    ((highest - FIRST) * PER_OCTAVE + part).min(BUCKETS - 1)
+}
+
 /// Returns the middle of a bucket, ns.
 pub fn middle_ns(bucket: u32) -> u64 {
     if bucket == 0 {

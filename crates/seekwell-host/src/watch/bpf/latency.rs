@@ -102,6 +102,11 @@ impl Default for LatencyCounts {
 pub struct Buckets(Vec<u64>);
 
 impl Buckets {
+    /// Adds `n` latencies.
+    pub fn add(&mut self, ns: u64, n: u64) {
+        self.0.resize(histogram::BUCKETS as usize, 0);
+        self.0[histogram::bucket(ns) as usize] += n;
+    }
     /// Adds another histogram.
     pub fn merge(&mut self, o: &Buckets) {
         self.0.resize(self.0.len().max(o.0.len()), 0);
@@ -183,17 +188,7 @@ impl LatencyCounts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use histogram::{BUCKETS, FIRST, PER_OCTAVE, STRIDE, middle_ns};
-
-    /// The bucket of a latency, as the program in the kernel computes it.
-    fn bucket(ns: u64) -> u32 {
-        let highest = 63 - ns.max(1).leading_zeros();
-        if highest < FIRST {
-            return 0;
-        }
-        let part = (ns >> (highest - 4)) as u32 & (PER_OCTAVE - 1);
-        ((highest - FIRST) * PER_OCTAVE + part).min(BUCKETS - 1)
-    }
+    use histogram::{BUCKETS, STRIDE, bucket, middle_ns};
 
     #[test]
     fn middle_of_a_bucket_is_within_four_percent_of_its_latencies() {
