@@ -14,7 +14,8 @@ use seekwell_lab::experiment::{CellPlan, Deciding, Experiment, Primary};
 use seekwell_lab::results::{About, Cell, Method, RunKey, StopRule, Treatment};
 use seekwell_lab::stats::{Better, paired, welch_log};
 use seekwell_lab::trial::{
-    Baseline, Bed, CarryOver, Figure, GuardRule, Length, Periods, baseline, judge, own_work,
+    Baseline, Bed, CarryOver, Figure, GuardRule, Length, Periods, SimBed, baseline, judge,
+    own_work, simulated_design,
 };
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -365,6 +366,68 @@ fn guard_ends_periods_and_gives_up_a_bad_scheduler() {
     let a = analyse(&done.results(&e, store.runs.clone()));
     let c = &a.cells[0].comparisons[0];
     assert!(c.p.is_some_and(|p| p < 0.05), "a loss: {c:?}");
+}
+
+/// A machine whose work is a writer that syncs beside a bulk writer, and two schedulers.
+fn simulated(seed: u64) -> Analysis {
+    let device = seekwell::words::device("hdd:hitachi-7k200").expect("a device");
+    let schedulers = seekwell::words::schedulers("mq-deadline,bfq").expect("schedulers");
+    let work = seekwell::words::workload("fsync-latency:seconds=900s,bulk=64m", &[]);
+    let length = Length {
+        period_s: 10.0,
+        blocks: 6,
+        ..LENGTH
+    };
+    let mut d = simulated_design(device, schedulers, vec![work.expect("work")], &length);
+    d.method.seed = seed;
+    let mut e = Experiment::from_specs(d).expect("an experiment");
+    let figures = [Figure::WriteMean, Figure::Throughput];
+    judge(&mut e, &figures);
+    let original = e.cells[0].specs[0].clone();
+    let bed = SimBed::new(&original, 900.0).expect("a machine");
+    let base = baseline(&bed, 10.0, &Cancel::new());
+    assert!(base.total.write.ios > 0 && base.seconds.len() == 10);
+    let periods = Periods::new(&bed, length, &figures, None, &base, original, &());
+    let mut store = Memory::default();
+    let how = How {
+        threads: Some(1),
+        ..How::default()
+    };
+    let done = conduct(&e, &periods, &mut store, &how).expect("stored");
+    assert_eq!((done.failed, store.runs.len()), (0, 12));
+    analyse(&done.results(&e, store.runs.clone()))
+}
+
+/// Under bfq, a write beside a bulk writer takes about twice as long as under mq-deadline. Separate
+/// runs of the simulation show it, and so must a trial whose scheduler is switched.
+#[test]
+fn simulated_trial_finds_what_separate_runs_show() {
+    let a = simulated(1);
+    let c = &a.cells[0].comparisons[0];
+    let (low, high) = c.ratio95.expect("an interval");
+    assert!(low > 1.2 && high < 5.0, "{low} to {high}");
+    let mean = |name: &str| {
+        let spec = seekwell::spec(
+            "fsync-latency:seconds=60s,bulk=64m",
+            "hdd:hitachi-7k200",
+            name,
+        );
+        let record = seekwell::run(&spec.expect("valid"), Default::default()).expect("it runs");
+        record.write.latency.mean_ns()
+    };
+    let alone = mean("bfq") / mean("mq-deadline");
+    assert!(
+        (low * 0.7..high * 1.4).contains(&alone),
+        "{alone} beside {low} to {high}"
+    );
+}
+
+#[test]
+fn simulated_trial_depends_on_the_seed_only() {
+    let text = |seed| serde_json::to_string(&simulated(seed).cells).expect("text");
+    let one = text(1);
+    assert_eq!(one, text(1));
+    assert_ne!(one, text(2), "another order of the periods");
 }
 
 #[test]

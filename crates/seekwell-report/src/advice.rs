@@ -390,7 +390,7 @@ pub fn advice(results: &Results, analysis: &Analysis, group: &Group) -> Advice {
             let needs = a.blocks_needed.map_or_else(String::new, |n| {
                 format!(
                     " About {} blocks would decide (repeats of an experiment, --seeds of a \
-                     simulation).",
+                     simulation, --for of a trial).",
                     round(n)
                 )
             });

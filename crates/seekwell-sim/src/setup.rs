@@ -266,7 +266,7 @@ impl Setup {
             scheduler: self.scheduler.clone(),
             source: Box::new(source),
         };
-        let mut queue = if era.is_mq() {
+        let queue = if era.is_mq() {
             // SATA and SCSI limit commands by a budget of the device. Drivers with several queues
             // limit them by the tags of each queue. The driver of eMMC and SD cards has 64 tags,
             // although the card accepts one command. The next command waits in the driver, already

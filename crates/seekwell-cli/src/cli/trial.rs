@@ -101,6 +101,9 @@ pub struct Trial {
     /// Write a report page to FILE
     #[arg(long, value_name = "FILE.html", value_hint = ValueHint::FilePath, help_heading = RESULTS)]
     pub report: Option<PathBuf>,
+    /// Print every metric
+    #[arg(long, help_heading = RESULTS, conflicts_with = "json")]
+    pub details: bool,
     /// Print one JSON document
     #[arg(long, help_heading = RESULTS)]
     pub json: bool,

@@ -16,6 +16,7 @@ use seekwell_lab::detail::{Detail, of_folder};
 use seekwell_lab::import::{Input, import};
 use seekwell_lab::results::{Environment, Joined, Results, State, environment, join, look, read};
 use seekwell_lab::scenes::{self, Scenes};
+use seekwell_lab::trial::{Timeline, timeline};
 use seekwell_report::advice;
 use seekwell_report::page::{Closer, Facts, page};
 use seekwell_report::plain;
@@ -89,6 +90,14 @@ pub struct Look<'a> {
     pub threads: Option<u32>,
 }
 
+/// The details of a folder.
+#[derive(Default)]
+struct Close {
+    details: Vec<Detail>,
+    scenes: Scenes,
+    timeline: Option<Timeline>,
+}
+
 /// Returns the details of a complete folder: percentiles, series, and windows of events. Some runs
 /// are repeated to record their events.
 fn closer(
@@ -96,17 +105,18 @@ fn closer(
     results: &Results,
     analysis: &Analysis,
     quiet: bool,
-) -> Result<(Vec<Detail>, Scenes), Failure> {
+) -> Result<Close, Failure> {
     let dir = a.dir;
-    let mut none = (Vec::new(), Scenes::default());
+    let mut close = Close::default();
     if look(dir).state != State::Complete {
         let what = "the experiment is not complete: the page has no percentiles, series and events";
-        none.1.notes.push(what.to_owned());
-        return Ok(none);
+        close.scenes.notes.push(what.to_owned());
+        return Ok(close);
     }
-    let details = of_folder(dir, results).map_err(failure)?;
+    close.details = of_folder(dir, results).map_err(failure)?;
+    close.timeline = timeline(dir, results).map_err(failure)?;
     if a.no_events {
-        return Ok((details, none.1));
+        return Ok(close);
     }
     let length = |w: &seekwell::Window| w.length.map_or(scenes::LENGTH_NS, |l| l.0);
     let span = a.events.map(|w| (w.from.0, length(&w)));
@@ -116,7 +126,7 @@ fn closer(
     };
     let choices = scenes::choose(dir, results, analysis, &asked).map_err(failure)?;
     if choices.is_empty() {
-        return Ok((details, none.1));
+        return Ok(close);
     }
     let runs = choices
         .iter()
@@ -138,7 +148,8 @@ fn closer(
         let what = "stopped by a signal: no page was written".to_owned();
         return Err(Failure::Interrupted { signal, what });
     }
-    Ok((details, made.map_err(failure)?))
+    close.scenes = made.map_err(failure)?;
+    Ok(close)
 }
 
 /// Writes the page of results to a file. If there is a results folder, the page has details.
@@ -150,11 +161,11 @@ pub fn write_page(
     look: Option<&Look<'_>>,
     quiet: bool,
 ) -> Result<(), Failure> {
-    let (details, scenes) = match look {
+    let close = match look {
         Some(look) => closer(look, results, analysis, quiet)?,
-        None => (Vec::new(), Scenes::default()),
+        None => Close::default(),
     };
-    written(to, results, analysis, facts, &details, &scenes, quiet)
+    written(to, results, analysis, facts, &close, quiet)
 }
 
 /// Writes the page with the collected details.
@@ -163,15 +174,15 @@ fn written(
     results: &Results,
     analysis: &Analysis,
     facts: &Facts,
-    details: &[Detail],
-    scenes: &Scenes,
+    close: &Close,
     quiet: bool,
 ) -> Result<(), Failure> {
-    scenes.notes.iter().for_each(|n| note(quiet, n));
+    close.scenes.notes.iter().for_each(|n| note(quiet, n));
     let looked = Closer {
-        details,
-        scenes: &scenes.scenes,
-        notes: &scenes.notes,
+        details: &close.details,
+        scenes: &close.scenes.scenes,
+        notes: &close.scenes.notes,
+        timeline: close.timeline.as_ref(),
     };
     let html = page(results, analysis, facts, &looked).map_err(|e| {
         Failure::input(format!(
@@ -301,7 +312,7 @@ pub fn report(a: &Report, quiet: bool) -> Result<(), Failure> {
         facts.again = "seekwell compare experiment.toml".to_owned();
     }
     let own = own.unwrap_or_else(|| default_path(&a.results));
-    let (mut details, mut scenes) = (Vec::new(), Scenes::default());
+    let mut close = Close::default();
     for (n, one) in all.iter().enumerate().filter(|(_, o)| o.path.is_dir()) {
         let look = Look {
             dir: one.path,
@@ -310,17 +321,18 @@ pub fn report(a: &Report, quiet: bool) -> Result<(), Failure> {
             threads: a.threads,
         };
         let alone = analyse(&one.results);
-        let (mut more, mut made) = closer(&look, &one.results, &alone, quiet)?;
-        moved(&joined, n, &mut more, &mut made);
-        details.resize(
+        let mut more = closer(&look, &one.results, &alone, quiet)?;
+        moved(&joined, n, &mut more.details, &mut more.scenes);
+        close.details.resize(
             joined.cells[n].first().copied().unwrap_or(0),
             Detail::default(),
         );
-        details.extend(more);
-        scenes.scenes.extend(made.scenes);
-        scenes.notes.extend(made.notes);
+        close.details.extend(more.details);
+        close.scenes.scenes.extend(more.scenes.scenes);
+        close.scenes.notes.extend(more.scenes.notes);
+        close.timeline = close.timeline.or(more.timeline);
     }
-    written(&own, results, &analysis, &facts, &details, &scenes, quiet)?;
+    written(&own, results, &analysis, &facts, &close, quiet)?;
     if to.is_none() {
         note(quiet, &format!("{}: open it in a browser", own.display()));
     }

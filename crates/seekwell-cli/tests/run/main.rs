@@ -38,6 +38,7 @@ mod safety;
 mod screen;
 mod spec;
 mod stored_results;
+mod trial;
 mod watched_run;
 mod workloads;
 mod wrong;

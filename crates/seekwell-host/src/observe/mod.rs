@@ -26,7 +26,7 @@ pub struct Side {
     pub bytes: u64,
     /// Sum of the latencies of these requests, ns.
     pub wait_ns: u64,
-    /// Number of requests in the queue or in the device at the end of the interval.
+    /// Number of requests in the device at the end of the interval.
     pub in_flight: u64,
     /// Latencies by a histogram of the kernel; empty without BPF.
     pub latency: Buckets,
@@ -56,6 +56,9 @@ pub struct Interval {
     pub busy_ns: u64,
     /// Integral of the number of requests over time, ns.
     pub queue_ns: u64,
+    /// Number of requests in the scheduler or in the device at the end of the interval. Before Linux
+    /// 6.16, the kernel counts only those in the device.
+    pub waiting: u64,
     /// CPU time of the kernel (system calls, interrupts) on all cores, ns.
     pub kernel_cpu_ns: u64,
     /// For each metric of the user: the sum and the weight of the readings. The value of a metric is
@@ -73,6 +76,7 @@ impl Interval {
         self.write.add(&o.write);
         self.busy_ns += o.busy_ns;
         self.queue_ns += o.queue_ns;
+        self.waiting = o.waiting;
         self.kernel_cpu_ns += o.kernel_cpu_ns;
         self.user.resize(self.user.len().max(o.user.len()), None);
         for (to, from) in self.user.iter_mut().zip(&o.user) {

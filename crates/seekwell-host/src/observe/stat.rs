@@ -14,7 +14,7 @@ const TICK_NS: u64 = 10_000_000;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeviceStat {
     counters: [u64; 11],
-    /// Reads and writes in the queue (`/sys/block/*/inflight`).
+    /// Reads and writes in the driver (`/sys/block/*/inflight`).
     in_flight: [u64; 2],
 }
 
@@ -53,6 +53,7 @@ impl DeviceStat {
             side.bytes += d(first + 2) * 512;
             side.wait_ns += d(first + 3) * MS;
         }
+        to.waiting += self.counters[8];
         to.busy_ns += d(9) * MS;
         to.queue_ns += d(10) * MS;
     }
@@ -89,7 +90,7 @@ mod tests {
         );
         assert_eq!((i.write.ios, i.write.bytes), (0, 0));
         assert_eq!((i.read.in_flight, i.write.in_flight), (0, 2));
-        assert_eq!((i.busy_ns, i.queue_ns), (5 * MS, 12 * MS));
+        assert_eq!((i.waiting, i.busy_ns, i.queue_ns), (2, 5 * MS, 12 * MS));
         assert_eq!(DeviceStat::parse("odd", ""), DeviceStat::default());
     }
 

@@ -156,7 +156,9 @@ impl Queue {
             }
         }
         let now = self.read()?;
-        let left = differences(before, &now);
+        let mut left = differences(before, &now);
+        // What could not be read before cannot be restored: throttling that was never initialised.
+        left.retain(|d| d.before != "-");
         match left.is_empty() {
             true => Ok(()),
             false => Err(SwitchError::NotRestored {

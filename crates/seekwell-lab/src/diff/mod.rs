@@ -423,7 +423,9 @@ impl Both<'_> {
         let (before, now) = self.cells();
         let metric = now.primary.name.as_str();
         let here = ((self.old, self.cell.0), (self.new, self.cell.1));
-        if before.virtual_time() && before.substrate == now.substrate {
+        // A period of a trial also depends on the periods before it.
+        let trial = self.new.about.source == crate::trial::SOURCE;
+        if before.virtual_time() && before.substrate == now.substrate && !trial {
             let pairs = by_seed(here.0, here.1, (old, new), metric);
             if !pairs.is_empty() {
                 return self.seeds(name, &pairs);

@@ -144,7 +144,7 @@ impl HostDesign {
             .map(|(k, v)| format!("{k} {v}"))
             .collect();
         notes.push(match equal.is_empty() {
-            true => "the other queue settings were each scheduler's defaults".to_owned(),
+            true => "the other queue settings were those of the machine".to_owned(),
             false => format!("set for all runs: {}", equal.join(", ")),
         });
         notes.extend(on.devices().iter().filter_map(unusual_throttle));

@@ -83,6 +83,10 @@ pub fn choose(
     analysis: &Analysis,
     asked: &Asked,
 ) -> Result<Vec<Choice>, StoreError> {
+    // A period of a trial depends on the periods before it, so it cannot be repeated.
+    if results.about.source == crate::trial::SOURCE {
+        return Ok(Vec::new());
+    }
     let blocks = first_blocks(results);
     let mut told: BTreeMap<usize, (Told, u64)> = BTreeMap::new();
     results::records(dir, |run, spec, record| {

@@ -15,14 +15,16 @@ mod guard;
 mod live;
 mod runner;
 mod simulated;
+mod timeline;
 mod timing;
 
 pub use carry::{CarryOver, Followed, carry_over};
-pub use figure::{Figure, parse as figures};
+pub use figure::{Figure, MEASURED, parse as figures};
 pub use guard::{Guard, GuardRule};
 pub use live::LiveBed;
 pub use runner::{Baseline, Bed, Periods, Told, baseline};
 pub use simulated::SimBed;
+pub use timeline::{Period, SOURCE, Timeline, timeline};
 pub use timing::{Length, MIN_BLOCKS, Timing, choose};
 
 use crate::data::MetricInfo;
@@ -58,6 +60,7 @@ pub fn own_work(timing: &Length, figures: &[Figure]) -> HostWork {
 /// Sets the deciding metrics of a trial's experiment: the first figure is the primary metric, and
 /// each of the others has its own row.
 pub fn judge(e: &mut Experiment, figures: &[Figure]) {
+    e.about.source = SOURCE.to_owned();
     for plan in &mut e.cells {
         let mut all = figures.iter();
         if let Some(first) = all.next() {

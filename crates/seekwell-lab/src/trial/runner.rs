@@ -4,7 +4,7 @@ use super::{CarryOver, Figure, Followed, Guard, GuardRule, LABEL, Length, carry_
 use crate::conduct::{Job, Measured, NoRun, Runner};
 use crate::stats;
 use seekwell::result::{Direction, Early, Operation, Record};
-use seekwell::{Cancel, Progress, RunSpec};
+use seekwell::{Cancel, Progress, RunSpec, Substrate};
 use seekwell_core::result::OpSecond;
 use seekwell_host::observe::{Interval, Side};
 use seekwell_host::watch::Buckets;
@@ -16,6 +16,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 const TICK_S: f64 = 1.0;
 /// A scheduler is not tried again after the guard ended this number of its periods.
 const STOPS_MOST: u32 = 3;
+
+/// Name of the metric with the length of the washout, s.
+pub(super) const WASHOUT: &str = "washout";
 
 /// The machine of a trial.
 pub trait Bed: Sync {
@@ -79,10 +82,12 @@ impl Baseline {
     }
 }
 
+/// Observes the seconds of a part. `whole`: slow metrics are also read at its end.
 fn observe(
     bed: &dyn Bed,
     seconds: f64,
     cancel: &Cancel,
+    whole: bool,
     each: &mut dyn FnMut(&Interval) -> bool,
 ) -> Vec<Interval> {
     let mut all = Vec::new();
@@ -91,7 +96,7 @@ fn observe(
         let step = left.min(TICK_S);
         bed.wait(step, cancel);
         left -= step;
-        let i = bed.since_last(left <= 1e-9);
+        let i = bed.since_last(whole && left <= 1e-9);
         let go_on = each(&i);
         all.push(i);
         if !go_on {
@@ -110,7 +115,7 @@ fn sum(seconds: &[Interval]) -> Interval {
 /// Observes the machine without a change.
 pub fn baseline(bed: &dyn Bed, seconds: f64, cancel: &Cancel) -> Baseline {
     bed.since_last(true);
-    let seconds = observe(bed, seconds, cancel, &mut |_| true);
+    let seconds = observe(bed, seconds, cancel, true, &mut |_| true);
     Baseline {
         total: sum(&seconds),
         seconds,
@@ -123,6 +128,8 @@ struct Watched {
     figure: Figure,
     /// Value of the figure in the baseline.
     typical: f64,
+    /// Whether reads, and writes, completed in each second of the baseline.
+    steady: [bool; 2],
     /// Value of the first metric at which a period without a value counts.
     limit: f64,
 }
@@ -162,7 +169,12 @@ impl<'a> Periods<'a> {
             Figure::WriteP99 => Figure::WriteMean,
             other => other.clone(),
         };
+        let seconds = &baseline.seconds;
+        let steady = |of: fn(&Interval) -> &Side| {
+            !seconds.is_empty() && seconds.iter().all(|s| of(s).ios > 0)
+        };
         let guard = guard.map(|rule| Watched {
+            steady: [steady(|s| &s.read), steady(|s| &s.write)],
             typical: baseline.typical(&figure).unwrap_or(0.0),
             limit: first.value(&baseline.total).unwrap_or(0.0)
                 * match first.higher_is_better() {
@@ -219,15 +231,15 @@ impl<'a> Periods<'a> {
         self.bed.set_original(&self.original).map(drop)
     }
 
-    /// Observes a part of a period. Returns its seconds, and the reason if the guard ended it.
+    /// Observes a part of a period under a guard. Returns its seconds, and the reason if the guard ended it.
     fn part(
         &self,
         seconds: f64,
-        guard: &mut Option<Guard>,
+        (guard, whole): (&mut Option<Guard>, bool),
         cancel: &Cancel,
     ) -> (Vec<Interval>, Option<String>) {
         let mut why = None;
-        let all = observe(self.bed, seconds, cancel, &mut |i| {
+        let all = observe(self.bed, seconds, cancel, whole, &mut |i| {
             why = guard.as_mut().and_then(|g| g.take(i));
             why.is_none()
         });
@@ -250,22 +262,35 @@ impl<'a> Periods<'a> {
         };
         let kept = kept.map_err(NoRun::Failed)?;
         let guarded = self.guard.as_ref().filter(|_| !own);
-        let mut guard = guarded.map(|w| Guard::new(w.rule, w.figure.clone(), w.typical));
+        let mut guard = guarded.map(|w| Guard::new(w.rule, w.figure.clone(), w.typical, w.steady));
         self.bed.since_last(true);
-        let (washout, mut why) = self.part(self.length.washout_s, &mut guard, cancel);
+        let (washout, mut why) = self.part(self.length.washout_s, (&mut guard, false), cancel);
         // If the guard ends the washout, its seconds are all that was measured.
         let mut seconds = Vec::new();
+        if cancel.is_set() {
+            return Err(cut());
+        }
         if why.is_none() {
             self.bed.since_last(true);
-            (seconds, why) = self.part(self.length.period_s, &mut guard, cancel);
+            (seconds, why) = self.part(self.length.period_s, (&mut guard, true), cancel);
         }
         if cancel.is_set() {
             return Err(cut());
+        }
+        if let Some(why) = self.bed.over() {
+            cancel.set();
+            return Err(NoRun::Cut(why, None));
         }
         let (other, notes) = self.bed.interference(spec);
         if let Some(other) = other {
             return Err(NoRun::Failed(other));
         }
+        let (counted, washed_s) = match seconds.is_empty() {
+            true => (&washout, 0.0),
+            false => (&seconds, sum(&washout).span_ns as f64 / 1e9),
+        };
+        let mut record = self.record(spec, counted, &washout, washed_s);
+        self.bed.describe(spec, &mut record);
         if let Some(why) = &why {
             self.told.guarded(&spec.scheduler_label(), why);
             // If the old scheduler cannot be set, the trial must not go on.
@@ -274,11 +299,6 @@ impl<'a> Periods<'a> {
                 NoRun::Failed(e)
             })?;
         }
-        let counted = match seconds.is_empty() {
-            true => &washout,
-            false => &seconds,
-        };
-        let mut record = self.record(spec, counted, &washout);
         if record.metric.is_none() {
             // A period that the guard ended without a value counts with the limit of the guard.
             let figure = &self.figures[0];
@@ -299,13 +319,19 @@ impl<'a> Periods<'a> {
             at_ns: record.duration_ns,
             limit: false,
         });
-        self.bed.describe(spec, &mut record);
         record.spec_hash = spec.hash();
         record.spec = Some(spec.clone());
         Ok(record)
     }
 
-    fn record(&self, spec: &RunSpec, seconds: &[Interval], washout: &[Interval]) -> Record {
+    /// Returns the record of a period. `washed_s` is the length of the washout before its seconds.
+    fn record(
+        &self,
+        spec: &RunSpec,
+        seconds: &[Interval],
+        washout: &[Interval],
+        washed_s: f64,
+    ) -> Record {
         let total = sum(seconds);
         let span = (total.span_ns as f64).max(1.0);
         let all = self.figures.iter().chain(&super::figure::MEASURED);
@@ -325,6 +351,7 @@ impl<'a> Periods<'a> {
                 ..Default::default()
             });
         };
+        add(WASHOUT, "s", washed_s);
         add("device busy", "%", 100.0 * total.busy_ns as f64 / span);
         add("queue depth", "requests", total.queue_ns as f64 / span);
         add(
@@ -417,7 +444,8 @@ impl Runner for Periods<'_> {
             return Err(NoRun::Cut("not begun".to_owned(), None));
         }
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let began_unix_ns = now.ok().and_then(|d| u64::try_from(d.as_nanos()).ok());
+        let now = now.ok().filter(|_| job.spec.substrate == Substrate::Host);
+        let began_unix_ns = now.and_then(|d| u64::try_from(d.as_nanos()).ok());
         let period = self.period(job, cancel).inspect_err(|_| {
             // The next period follows a period whose effect is not known.
             let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);

@@ -6,6 +6,7 @@ use crate::compare::seeds;
 use seekwell_core::prose::in_prose;
 use seekwell_lab::analysis::{Analysis, CellAnalysis, Group, percent};
 use seekwell_lab::results::{CellEnd, Order, Outcome, Results, StopRule};
+use seekwell_lab::trial::SOURCE;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -123,13 +124,15 @@ pub(super) fn about(results: &Results, analysis: &Analysis) -> About {
 pub(super) fn how(results: &Results, analysis: &Analysis) -> Vec<String> {
     let m = &analysis.method;
     let mut out = Vec::new();
+    let trial = results.about.source == SOURCE;
     if results.about.paired {
         out.push(match m.order {
+            _ if trial => "The scheduler was switched while the work went on. A block is one period of every scheduler, in random order. Differences are computed within each block.".to_owned(),
             Order::Interleaved => "Runs were made in blocks. A block is one run of every scheduler, in random order. Differences are computed within each block.".to_owned(),
             Order::Sequential => "All runs of one scheduler were made before the runs of the next scheduler, so drift over time can look like a difference.".to_owned(),
         });
         let simulated = results.cells.iter().all(|c| c.substrate == "sim");
-        if simulated && !results.cells.is_empty() {
+        if simulated && !trial && !results.cells.is_empty() {
             out.push(
                 "Each block has its own seed. The intervals cover the model's random inputs, not \
                  errors of the model itself."

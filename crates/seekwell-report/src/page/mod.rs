@@ -21,6 +21,7 @@ use seekwell_lab::analysis::Analysis;
 use seekwell_lab::detail::Detail;
 use seekwell_lab::results::Results;
 use seekwell_lab::scenes::Scene;
+use seekwell_lab::trial::Timeline;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -54,6 +55,8 @@ pub struct Closer<'a> {
     pub scenes: &'a [Scene],
     /// Sentences about missing details.
     pub notes: &'a [String],
+    /// The periods of a trial.
+    pub timeline: Option<&'a Timeline>,
 }
 
 /// Returns the page.
@@ -117,6 +120,7 @@ pub fn page(
         index => json,
         parts => Serde(parts),
         scenes => !index.scenes.is_empty(),
+        timeline => closer.timeline.map(|t| STANDARD.encode(crate::plot::trial(t))),
         closer => index.rows.iter().any(|r| r.part.is_some()),
         script => SCRIPT,
         style => STYLE,

@@ -8,10 +8,12 @@ mod bars;
 mod compare;
 mod demo;
 mod explain;
+mod trial;
 
 pub use compare::{Side, compare};
 pub use demo::demo;
 pub use explain::explain;
+pub use trial::trial;
 
 use std::fmt::{Display, Write};
 

@@ -17,7 +17,8 @@ impl Queue {
         to.build()?;
         let (info, version, era) = to.info()?;
         if to.tunables.iter().any(|t| t.0 == WBT_LAT_USEC.name) {
-            let why = "wbt_lat_usec would stay for the schedulers after this one";
+            let why = "wbt_lat_usec cannot be set for one scheduler of a simulated trial, because it \
+                       also affects the later ones";
             return Err(SpecErrors::single("scheduler", why).into());
         }
         let wrong = |why: &str| SpecErrors::single("scheduler", why);

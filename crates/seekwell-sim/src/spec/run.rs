@@ -157,6 +157,7 @@ fn programmed(
     let beside = Beside {
         watch: hooks.events,
         progress: hooks.progress,
+        each: None,
     };
     let ran = run_beside(&plan, &world, drive, beside)?;
     let early = (ran.stopped).map(|why| early(why, &ran.record, ran.limited));

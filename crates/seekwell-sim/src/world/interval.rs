@@ -95,3 +95,138 @@ impl<'a> Laps<'a> {
         next.is_some()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::{Beside, Drive, Ran, WorldSetup, run_beside};
+    use seekwell_workload::Plan;
+
+    fn setup(scheduler: &str, tunables: &[(&str, &str)]) -> Setup {
+        let tunables = tunables
+            .iter()
+            .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
+        Setup {
+            device: "hdd:hitachi-7k200".to_owned(),
+            scheduler: scheduler.to_owned(),
+            tunables: tunables.collect(),
+            ..Setup::default()
+        }
+    }
+
+    fn run(each: Option<Each<'_>>) -> Ran {
+        let world = WorldSetup::new(setup("mq-deadline", &[])).expect("a scheduler");
+        let plan = "interactive:seconds=5s,size=64m,bulk=64m";
+        let plan = Plan::new(plan, &[]).expect("a workload");
+        let mut drive = Drive::open(&world.setup).expect("a disk");
+        let beside = Beside {
+            each,
+            ..Beside::default()
+        };
+        run_beside(&plan, &world, &mut drive, beside).expect("it runs")
+    }
+
+    #[test]
+    fn observation_changes_nothing_and_the_intervals_are_the_whole_run() {
+        let plain = run(None);
+        let mut all = Vec::new();
+        let mut each = |i: Interval, _: &Paused<'_>| {
+            all.push(i);
+            Some(Nanos::from_ms(700))
+        };
+        let seen = run(Some(&mut each));
+        assert_eq!(seen.record.duration_ns, plain.record.duration_ns);
+        assert_eq!(seen.record.requests, plain.record.requests);
+        assert_eq!(
+            all[0].span,
+            Nanos::ZERO,
+            "the first call begins the first interval"
+        );
+        assert!(all[1..].iter().all(|i| i.span == Nanos::from_ms(700)));
+        // The record has the rest, after the last whole interval.
+        for (part, rest, whole) in [
+            (0, &seen.record.read, &plain.record.read),
+            (1, &seen.record.write, &plain.record.write),
+        ] {
+            let done = all.iter().map(|i| [&i.read.done, &i.write.done][part]);
+            let sum = |of: fn(&Direction) -> u64| done.clone().map(of).sum::<u64>() + of(rest);
+            assert_eq!(sum(|d| d.ios), whole.ios);
+            assert_eq!(sum(|d| d.bytes), whole.bytes);
+            assert_eq!(sum(|d| d.latency.count()), whole.latency.count());
+        }
+        assert!(
+            all.iter()
+                .any(|i| i.write.waiting > 0 && i.outstanding_ns > 0)
+        );
+        let busy: u64 = all.iter().map(|i| i.busy.0).sum();
+        assert!(busy > 0 && busy <= plain.record.duration_ns);
+    }
+
+    #[test]
+    fn switched_scheduler_has_its_tunables_and_no_others() {
+        let all = [
+            setup("bfq", &[("low_latency", "0")]),
+            setup("mq-deadline", &[("fifo_batch", "3")]),
+            setup("mq-deadline", &[]),
+        ];
+        let mut names = Vec::new();
+        let mut each = |_: Interval, paused: &Paused<'_>| {
+            let mut record = Record::default();
+            paused.describe(&mut record);
+            let t = record.scheduler.tunables;
+            let show = |name: &str| t.get(name).cloned();
+            names.push((show("low_latency"), show("fifo_batch")));
+            let to = &all[names.len() % 3];
+            paused.switch(to).expect("allowed");
+            Some(Nanos::from_secs(1))
+        };
+        let ran = run(Some(&mut each));
+        let text = |of: &str| Some(of.to_owned());
+        assert_eq!(
+            names[..4],
+            [
+                (None, text("16")),
+                (None, text("3")),
+                (None, text("16")),
+                (text("0"), None),
+            ]
+        );
+        assert!(ran.record.read.ios + ran.record.write.ios > 0);
+    }
+
+    #[test]
+    fn impossible_switches_are_refused_and_change_nothing() {
+        let mut refused = Vec::new();
+        let mut each = |_: Interval, paused: &Paused<'_>| {
+            for to in [
+                setup("cfq", &[]),
+                setup("bfq", &[("no_such", "1")]),
+                setup("bfq", &[("wbt_lat_usec", "0")]),
+            ] {
+                refused.push(paused.switch(&to).expect_err("refused").to_string());
+            }
+            Some(Nanos::from_secs(9))
+        };
+        let ran = run(Some(&mut each));
+        let whole = run(None);
+        for (e, why) in refused
+            .iter()
+            .zip(["single-queue", "no_such", "affects the later ones"])
+        {
+            assert!(e.contains(why), "{e}");
+        }
+        assert_eq!(ran.record.read.ios, whole.record.read.ios);
+    }
+
+    #[test]
+    fn observer_ends_the_run() {
+        let mut n = 0;
+        let mut each = |_: Interval, _: &Paused<'_>| {
+            n += 1;
+            (n < 3).then_some(Nanos::from_secs(1))
+        };
+        let ran = run(Some(&mut each));
+        assert!(ran.stopped.is_some_and(|w| w.contains("observer")));
+        assert!(n == 3 && ran.record.duration_ns < run(None).record.duration_ns);
+    }
+}

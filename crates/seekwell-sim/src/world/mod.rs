@@ -74,8 +74,8 @@ pub struct Beside<'a> {
     /// Receives the progress, and may stop the run. If the workload has a fixed duration, the
     /// progress is the time since its clock started. Otherwise it is the number of finished calls.
     pub progress: Option<Progress<'a>>,
-    /// Observes the run at intervals, and may switch the scheduler. The counts of its intervals are
-    /// then missing in the record.
+    /// Observes the run at intervals, and may switch the scheduler. The record then contains only the
+    /// counts after the last interval.
     pub each: Option<Each<'a>>,
 }
 

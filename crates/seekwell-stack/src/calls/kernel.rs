@@ -245,7 +245,7 @@ impl Kernel {
     }
     /// Must be called after a change of the disk's queue that the kernel did not make.
     pub fn disk_changed(&self) {
-        self.k.w().sink_stale = true;
+        self.k.w().sink_changed();
     }
     /// Returns the present time.
     pub fn now(&self) -> Instant {

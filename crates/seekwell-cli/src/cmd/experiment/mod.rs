@@ -452,7 +452,7 @@ pub fn conducted(
             .filter(|n| n.starts_with("Kernel "));
         let kernels: String = kernels.map(|n| wrap(n, 0, width())).collect();
         let depends = kernels + &throttle::lines(&results, width());
-        screen::text(&mut out, a, &analysis, &done, (steps.substrate, &depends))?;
+        screen::text(&mut out, a, &analysis, &done, (steps, &depends))?;
         if let Some(twin) = &twin {
             out.line("")?;
             out.text(&twin.text(width()))?;

@@ -1,5 +1,6 @@
 //! Prints an experiment: a summary that fits one screen, and with --details every cell.
 
+use super::Steps;
 use crate::cli::Compare;
 use crate::fail::Failure;
 use crate::out::{Out, columns, width};
@@ -15,19 +16,22 @@ pub fn text(
     a: &Compare,
     analysis: &Analysis,
     done: &Conducted,
-    (substrate, depends): (Substrate, &str),
+    (steps, depends): (&Steps<'_>, &str),
 ) -> Result<(), Failure> {
     let labels = &analysis.treatments;
     let most = analysis.cells.iter().map(|c| c.blocks).max().unwrap_or(0);
     let by_seed = seeds::seeds(analysis.method.seed, most);
-    let real = substrate == Substrate::Host;
-    let rests_on = match substrate {
+    let real = steps.substrate == Substrate::Host;
+    let rests_on = match steps.substrate {
         Substrate::Host => format!(
             "Measured on this machine, {most} block{}.",
             if most == 1 { "" } else { "s" }
         ),
         Substrate::Kernel => {
             format!("Real kernel on virtual time with {by_seed}; CPU time is free.")
+        }
+        Substrate::Sim if !steps.resumable => {
+            "Simulated in one run, whose scheduler was switched.".to_owned()
         }
         Substrate::Sim | Substrate::Serve => seeds::simulated(&by_seed, &[]),
     };

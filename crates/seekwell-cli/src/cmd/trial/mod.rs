@@ -15,6 +15,7 @@ use clap::Parser;
 use rustix::process::geteuid;
 use seekwell::{Cancel, RunSpec, SchedulerSpec, Substrate};
 use seekwell_core::prose::in_prose;
+use seekwell_host::block::Device;
 use seekwell_host::stop::Signals;
 use seekwell_host::switch::Switched;
 use seekwell_host::switch::journal::Records;
@@ -177,13 +178,24 @@ fn switchback(a: &Trial, site: &Site<'_>, plan: Plan, quiet: bool) -> Result<(),
     let figures = figures(plan.given, &base)?;
     let length = trial::choose(&plan.timing, &base.values(&figures[0])).map_err(bad)?;
     let figures = frequent(figures, asked, &base, &length)?;
-    let (e, original) = (site.experiment)(&length, &figures)?;
+    let (mut e, original) = (site.experiment)(&length, &figures)?;
+    if let Some(why) = bed.over() {
+        return Err(Failure::Early(why));
+    }
+    let kept = bed.set_original(&original).map_err(bad)?;
+    if !kept.is_empty() {
+        e.about.notes.push(format!(
+            "{}: its periods used the settings of before the trial ({}); `apply` does not set them",
+            in_prose(&original.scheduler_label()),
+            kept.join(", ")
+        ));
+    }
     for line in show::plan(&e, &length, &figures, &base) {
         note(quiet, &line);
     }
     let rule = (a.guard > 0.0).then_some(GuardRule {
         times: a.guard,
-        for_s: a.guard_for,
+        for_s: a.guard_for.min(length.whole_s()),
     });
     let periods = Periods::new(bed, length, &figures, rule, &base, original, &told);
     let steps = Steps {
@@ -256,6 +268,16 @@ fn ready(a: &Trial, on: &DeviceOf) -> Result<(), Failure> {
     let path = on.path().display();
     if on.devices().is_empty() {
         return Err(bad(format!("{path}: no device below it has a scheduler")));
+    }
+    let active = |d: &Device| d.scheduler.active().map(str::to_owned);
+    let mut actives: Vec<_> = on.devices().iter().filter_map(active).collect();
+    actives.dedup();
+    if actives.len() > 1 {
+        return Err(bad(format!(
+            "{} have different schedulers ({}): set the same one on all of them first",
+            on.names(),
+            actives.join(", ")
+        )));
     }
     if !on.may_set() {
         return Err(bad(match geteuid().is_root() {
@@ -409,8 +431,8 @@ fn as_compare(a: &Trial) -> Result<Compare, Failure> {
             words.extend([option.to_owned(), value]);
         }
     }
-    if a.json {
-        words.push("--json".to_owned());
+    for (given, option) in [(a.json, "--json"), (a.details, "--details")] {
+        words.extend(given.then(|| option.to_owned()));
     }
     let parsed = Cli::try_parse_from(words).map_err(bad)?;
     match parsed.command {
@@ -444,7 +466,9 @@ fn stop(on: &DeviceOf, quiet: bool) -> Result<(), Failure> {
     }
     let end = Instant::now() + PATIENCE;
     while Instant::now() < end {
-        let held = |d: &seekwell_host::block::Device| records.is_held(&d.name);
+        // The record of the settings is removed when they are restored.
+        let left = records.left();
+        let held = |d: &Device| records.is_held(&d.name) || left.contains(&d.name);
         if !on.devices().iter().any(held) {
             note(
                 quiet,
@@ -453,6 +477,13 @@ fn stop(on: &DeviceOf, quiet: bool) -> Result<(), Failure> {
             return Ok(());
         }
         std::thread::sleep(Duration::from_millis(20));
+    }
+    if !on.devices().iter().any(|d| records.is_held(&d.name)) {
+        return Err(Failure::Early(format!(
+            "the trial ended, but {} is not restored. Try again: sudo {} host restore",
+            on.names(),
+            program()
+        )));
     }
     Err(Failure::Early(format!(
         "the trial is still running after {} s; its scheduler may still be set",

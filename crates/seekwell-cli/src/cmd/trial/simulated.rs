@@ -7,7 +7,7 @@ use seekwell::{RunSpec, Substrate, WorkloadSpec, words};
 use seekwell_core::prose::in_prose;
 use seekwell_lab::experiment::Experiment;
 use seekwell_lab::results::StopRule;
-use seekwell_lab::trial::{self, Figure, Length, SimBed};
+use seekwell_lab::trial::{self, Bed, Figure, Length, SimBed};
 use seekwell_lab::usual::TODAY;
 
 /// Parses a workload. If it has a duration, it runs for the whole trial.
@@ -42,8 +42,8 @@ pub(super) fn run(a: &Trial, quiet: bool) -> Result<(), Failure> {
             f.text()
         )));
     }
-    // The programs also run while the queue drains at the switches.
-    let total_s = 2.0 * a.time_s;
+    // The longest duration of a workload is a day.
+    let total_s = (a.time_s + 60.0).min(86_400.0);
     let programs = match a.workload.is_empty() {
         true => vec![workload("interactive", total_s)?],
         false => a
@@ -71,8 +71,12 @@ pub(super) fn run(a: &Trial, quiet: bool) -> Result<(), Failure> {
         Ok((e, original))
     };
     let length = check(a, &plan.timing)?;
-    let (_, original) = experiment(&length, &plan.given)?;
+    let (e, original) = experiment(&length, &plan.given)?;
     let bed = SimBed::new(&original, total_s).map_err(bad)?;
+    // Each scheduler is tried now, because an error would otherwise come after the baseline.
+    for spec in e.cells[0].specs.iter().chain([&original]) {
+        bed.set(spec).map_err(bad)?;
+    }
     let site = Site {
         bed: &bed,
         notes: vec![format!(
