@@ -62,12 +62,12 @@ constants! {
     dirtier_writes: [1, 0, 0, 0], Source("IO-less dirty throttling, LWN 456904, merged in 3.2");
     /// Minimum number of pages written per visit to an inode.
     visit_pages: [1024, 1024, 1024, 1024], Source("MAX_WRITEBACK_PAGES; 3.4 and 4.0 text");
-    /// Whether one visit to an inode may write as much as the device writes in half a second (1),
-    /// but at most one part of the dirty limit (`visit_limit_parts`). `visit_pages` are added, and
-    /// the sum is rounded down to a multiple of `visit_pages`.
+    /// Whether one visit to an inode may write as much as the device writes in half a second (1).
+    /// The amount is rounded down to a multiple of `visit_pages`.
     visit_by_bandwidth: [0, 1, 1, 1], Source("3.4 text, writeback chunk");
-    /// Number of parts of the dirty limit. One visit to an inode writes at most one part.
-    visit_limit_parts: [8, 8, 8, 8], Source("DIRTY_SCOPE, 3.2; 6.12 with 478 MiB: 12 MiB per visit, docs/guest-evidence.md");
+    /// Number of parts of the dirty limit. One visit to an inode writes at most one part, or what
+    /// the device writes in half a second, and then up to `visit_pages` more. 0: no such limit.
+    visit_limit_parts: [0, 0, 0, 8], Source("DIRTY_SCOPE; 6.12 with 478 MiB: 12 MiB per visit, with 508 MiB: 16 MiB; older kernels were not compared");
     /// If dirty pages are contiguous, ext4 extends a visit to at most this number of pages.
     visit_run_pages: [0, 32_768, 0, 0], Source("ext4 max_writeback_mb_bump = 128, until 3.11");
     /// Time for which the flusher writes before it checks the dirty thresholds again, ns.

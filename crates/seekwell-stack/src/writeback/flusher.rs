@@ -65,9 +65,11 @@ impl World {
         if c.visit_by_bandwidth == 0 {
             return min;
         }
-        let share = self.dirty_limits().1 / c.visit_limit_parts.max(1);
-        let pages = share.min(self.bw.bandwidth() / 2);
-        (pages / min + 1) * min
+        let pages = self.bw.bandwidth() / 2;
+        match self.dirty_limits().1.checked_div(c.visit_limit_parts) {
+            Some(part) => (pages.min(part) / min + 1) * min,
+            None => (pages / min * min).max(min),
+        }
     }
     /// Puts the inode on its next list after a visit. `whole`: the visit examined the whole inode.
     fn after_visit(&mut self, ino: u32, whole: bool) {
