@@ -243,6 +243,72 @@ fn requests_of_a_plug_share_their_start_time_since_6_9() {
     }
 }
 
+/// Lets a task submit bios of these sizes (KiB) under a plug, each at another place. Returns the
+/// number of requests that were issued before the plug closed.
+fn issued_before_unplug(era: Era, kib: &[u64]) -> usize {
+    let mut q = deadline(era, false, false, 32);
+    q.control(Instant::START, Control::Plug(TaskId(1)));
+    for (i, kib) in (0..).zip(kib) {
+        let at = 100_000 * (i + 1);
+        let sectors = (kib * 2) as u32;
+        let b = Bio::new(i, TaskId(1), Op::Write, Flags::empty(), at, sectors);
+        q.submit(Instant::START, b);
+    }
+    let before = q.device().1.len();
+    q.control(Instant::START, Control::Unplug(TaskId(1)));
+    finish(&mut q);
+    before
+}
+
+#[test]
+fn large_oldest_request_flushes_a_plug_since_6_12() {
+    for (kib, until_6_11, since_6_12) in [
+        (vec![128, 4, 4, 4], 1, 1),
+        (vec![4, 128, 4, 128], 2, 0),
+        (vec![124, 124, 124, 124], 0, 0),
+    ] {
+        assert_eq!(issued_before_unplug(Era::Mq6_1, &kib), until_6_11, "{kib:?}");
+        for era in [Era::Mq, Era::Mq6_16, Era::Mq6_18] {
+            assert_eq!(issued_before_unplug(era, &kib), since_6_12, "{kib:?}");
+        }
+    }
+}
+
+#[test]
+fn task_that_sleeps_for_a_tag_does_not_flush_its_plug_after_it_wakes() {
+    // There are two tags. The third bio sleeps, and its task says so. After the task wakes, both
+    // further requests stay in the plug until it closes, so that the scheduler gets them together.
+    let mut q = queue(Era::Mq, |_| {}, 2, NoScheduler::new);
+    q.control(Instant::START, Control::Plug(TaskId(1)));
+    for (id, sector) in [(1, 100), (2, 900), (3, 500)] {
+        let mut b = bio(id, Op::Read, Flags::empty(), sector);
+        b.task = TaskId(1);
+        q.submit(Instant::START, b);
+    }
+    assert!(q.is_asleep(TaskId(1)));
+    q.control(Instant::START, Control::Sleep(TaskId(1)));
+    let mut out = Vec::new();
+    q.advance(Instant::at_us(1_500), &mut out);
+    assert!(!q.is_asleep(TaskId(1)));
+    assert_eq!(q.device().1.len(), 2, "the third is in the plug");
+    q.control(Instant::at_us(1_500), Control::Unplug(TaskId(1)));
+    assert_eq!(q.device().1.len(), 3);
+    finish(&mut q);
+}
+
+#[test]
+fn throttle_of_a_disk_does_not_count_the_start_of_a_run_as_a_sleep_for_dirty_pages() {
+    // At step 0, 8 writes may be in progress, and 16 within a second after such a sleep. A disk that
+    // has just appeared counts as one with a sleep. The disk of a run appeared earlier.
+    let mut q = deadline(Era::Mq, true, false, 32);
+    q.throttle_writeback(Instant::START, None);
+    for id in 0..12 {
+        q.submit(Instant::START, bio(id, Op::Write, Flags::empty(), 1000 * id));
+    }
+    assert_eq!(q.asleep(), 4);
+    finish(&mut q);
+}
+
 #[test]
 fn nr_requests_sets_tags_and_resets_async_depth() {
     for (depth, tags) in [

@@ -65,6 +65,9 @@ constants! {
     /// Whether one visit to an inode may write as much as the device writes in half a second (1).
     /// The amount is rounded down to a multiple of `visit_pages`.
     visit_by_bandwidth: [0, 1, 1, 1], Source("3.4 text, writeback chunk");
+    /// Number of parts of the dirty limit. One visit to an inode writes at most one part, or what
+    /// the device writes in half a second, and then up to `visit_pages` more. 0: no such limit.
+    visit_limit_parts: [0, 0, 0, 8], Source("DIRTY_SCOPE; 6.12 with 478 MiB: 12 MiB per visit, with 508 MiB: 16 MiB; older kernels were not compared");
     /// If dirty pages are contiguous, ext4 extends a visit to at most this number of pages.
     visit_run_pages: [0, 32_768, 0, 0], Source("ext4 max_writeback_mb_bump = 128, until 3.11");
     /// Time for which the flusher writes before it checks the dirty thresholds again, ns.
@@ -152,9 +155,9 @@ constants! {
     small_file_blocks: [0, 16, 16, 16], Source("mb_stream_req = 16, ext4(5)");
     /// Size of a CPU's pool for small files, blocks.
     pool_blocks: [0, 512, 512, 512], Source("mb_group_prealloc = 512, ext4(5)");
-    /// Whether a closed file gets exactly the blocks that it needs, found by a search for each
-    /// file, instead of blocks from a pool.
-    closed_exact: [0, 1, 1, 0], Source("ext4: avoid group preallocation for closed files, 2.6.32, undone for small ones in 6.1; 6.18: files of a batch lie end to end");
+    /// Which closed files get exactly the blocks that they need, found by a search for each file.
+    /// 0: none. 1: all. 2: files that are too large for a pool.
+    closed_exact: [0, 1, 1, 2], Source("ext4: avoid group preallocation for closed files, 2.6.32, undone for small ones in 6.1; 6.12: large files of a batch lie end to end, docs/guest-evidence.md");
     /// Number of free chunks that this search (`closed_exact`) examines after it found one that is
     /// long enough.
     scan_chunks: [0, 10, 10, 10], Source("mb_min_to_scan, Documentation/filesystems/ext4");

@@ -61,7 +61,10 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for MqQueue<S, D> {
         match what {
             Control::Plug(t) => self.act_one(t, SubmitStep::Plug),
             Control::Unplug(t) => self.act_one(t, SubmitStep::Unplug),
-            Control::Sleep(t) => self.act_one(t, SubmitStep::Sleep),
+            // A task that waits for the layer has flushed its plug already. A second flush after it
+            // wakes would separate requests that the plug keeps together.
+            Control::Sleep(t) if self.is_asleep(t) => {}
+            Control::Sleep(t) => self.flush_plug_of(t, true),
             Control::Exit(t) => self.act_one(t, SubmitStep::Exit),
             Control::DirtySleep(_) => self.dirty_sleep(),
             other => {

@@ -8,8 +8,8 @@ use seekwell_sched::{Insert, MergeKind, Scheduler};
 
 /// Number of requests that a plug holds before it is flushed.
 const PLUG_MAX: usize = 32;
-/// If the last request of a plug is at least this large, the plug is flushed before the next
-/// request is added, bytes.
+/// If the request at the head of a plug's list is at least this large, the plug is flushed before
+/// the next request is added, bytes.
 const PLUG_BYTES: u64 = 128 << 10;
 
 /// The plug of a task.
@@ -113,10 +113,15 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         let Some(i) = self.plug_of(task) else {
             return false;
         };
-        let plug = &self.plugs[i];
+        let rqs = &self.plugs[i].rqs;
+        // The head of the list is the newest request if the list is a stack, and else the oldest.
+        let head = match self.cx.queue.era {
+            Era::Mq6_1 => rqs.last(),
+            _ => rqs.first(),
+        };
         let large = |r: &RqId| self.cx.rqs[*r].sectors.bytes() >= PLUG_BYTES;
         let merges = self.cx.queue.nomerges < 2;
-        if plug.rqs.len() >= PLUG_MAX || (merges && plug.rqs.last().is_some_and(large)) {
+        if rqs.len() >= PLUG_MAX || (merges && head.is_some_and(large)) {
             self.flush_plug(i, false);
         }
         self.plugs[i].rqs.push(rq);

@@ -24,7 +24,6 @@ pub(super) enum SubmitStep {
     Bio(Bio),
     Plug,
     Unplug,
-    Sleep,
     Exit,
 }
 
@@ -94,7 +93,6 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             SubmitStep::Bio(bio) => self.bio(&bio, self.cx.now()),
             SubmitStep::Plug => self.open_plug(task),
             SubmitStep::Unplug => self.close_plug(task),
-            SubmitStep::Sleep => self.flush_plug_of(task, true),
             SubmitStep::Exit => {
                 self.drop_plug(task);
                 self.tasks.exit(&mut self.cx, &mut *self.sched, task);

@@ -71,12 +71,13 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             write_back: f.write_cache,
             rotational: f.rotational,
         };
-        let at = Moment {
+        // The disk appeared when the machine booted, which is more than a second ago.
+        let appeared = Moment {
             ns: now.0,
-            jiffy: self.cx.clock().jiffies(now) as i64,
+            jiffy: self.cx.clock().jiffies(now) as i64 - i64::from(facts.hz),
         };
         let off = !self.sched.wants_wbt();
-        self.throttle.wbt = Some(Wbt::new(facts, at, off));
+        self.throttle.wbt = Some(Wbt::new(facts, appeared, off));
         self.keep();
     }
     /// Returns the throttle, if there is one.

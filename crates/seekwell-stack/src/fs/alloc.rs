@@ -59,8 +59,8 @@ pub(crate) struct Alloc {
     /// Pools for small files, one per CPU.
     pools: Vec<Window>,
     pool_blocks: u32,
-    /// Closed files get exactly the blocks they need.
-    closed_exact: bool,
+    /// Closed files of more than this number of blocks get exactly the blocks they need.
+    exact_above: u32,
     scan_chunks: u32,
     small: u32,
     max: u32,
@@ -94,7 +94,12 @@ impl Alloc {
             pending: 0,
             pools: vec![Window::default(); cfg.cores.max(1) as usize],
             pool_blocks: c.pool_blocks as u32,
-            closed_exact: ext4 && c.closed_exact != 0,
+            exact_above: match c.closed_exact {
+                _ if !ext4 => u32::MAX,
+                0 => u32::MAX,
+                1 => 0,
+                _ => c.small_file_blocks as u32,
+            },
             scan_chunks: c.scan_chunks as u32,
             small: if ext4 { c.small_file_blocks as u32 } else { 0 },
             max: c.alloc_blocks.max(1) as u32,
@@ -388,7 +393,7 @@ impl Alloc {
         }
         let pages = i.pages_len();
         let whole = log + want >= pages && i.writers == 0;
-        if self.closed_exact && whole && i.kind == Kind::File {
+        if pages > self.exact_above && whole && i.kind == Kind::File {
             let found = self.exact(i, log, want.min(self.max));
             if found.is_some() {
                 return found;

@@ -171,3 +171,38 @@ fn one_plug_covers_several_files_since_4_3() {
         assert_eq!(n, plugs);
     }
 }
+
+#[test]
+fn large_closed_files_lie_end_to_end_in_6_x() {
+    for era in [Era::Mq6_1, Era::Mq, Era::Mq6_18] {
+        let mut m = Machine::new(free_cpu(era), Disk::ssd());
+        let t = m.task("program");
+        // The files have 35, 36 and 37 blocks. A pool takes files of at most 16 blocks.
+        let names = ["/a", "/b", "/c"];
+        for (name, blocks) in names.iter().zip(35u64..) {
+            let fd = open(&mut m, t, name);
+            write(&mut m, t, fd, 0, blocks * 4096);
+            m.call(t, Call::Close { fd }).expect("closes");
+        }
+        m.call(t, Call::Syncfs).expect("syncs");
+        let starts = names.map(|name| {
+            let fd = open(&mut m, t, name);
+            m.kernel.block_of(fd, 0).expect("has one")
+        });
+        assert_eq!(
+            [starts[1] - starts[0], starts[2] - starts[1]],
+            [35, 36],
+            "{}",
+            era.name()
+        );
+        // A file that is open for writing gets room to grow.
+        let fds = ["/d", "/e"].map(|name| {
+            let fd = open(&mut m, t, name);
+            write(&mut m, t, fd, 0, 35 * 4096);
+            fd
+        });
+        m.call(t, Call::Syncfs).expect("syncs");
+        let [d, e] = fds.map(|fd| m.kernel.block_of(fd, 0).expect("has one"));
+        assert_eq!(e - d, 64, "{}", era.name());
+    }
+}

@@ -4,6 +4,7 @@ mod blocks;
 mod disk;
 mod effects;
 mod facts;
+mod flusher;
 mod machine;
 mod properties;
 mod seam;

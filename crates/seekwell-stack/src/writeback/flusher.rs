@@ -58,13 +58,18 @@ impl World {
             self.move_inode(ino, WbList::Io);
         }
     }
+    /// Returns the number of pages that a visit writes at most.
     fn visit_pages(&self) -> u64 {
         let c = &self.cfg.constants;
         let min = c.visit_pages.max(1);
         if c.visit_by_bandwidth == 0 {
             return min;
         }
-        (self.bw.bandwidth() / 2 / min * min).max(min)
+        let pages = self.bw.bandwidth() / 2;
+        match self.dirty_limits().1.checked_div(c.visit_limit_parts) {
+            Some(part) => (pages.min(part) / min + 1) * min,
+            None => (pages / min * min).max(min),
+        }
     }
     /// Puts the inode on its next list after a visit. `whole`: the visit examined the whole inode.
     fn after_visit(&mut self, ino: u32, whole: bool) {
@@ -206,7 +211,11 @@ async fn sync_all(k: &K, a: Actor, wait: bool) {
             .collect()
     };
     all.sort();
-    let pass = if wait { Pass::Sync } else { Pass::Async };
+    let pass = if wait {
+        Pass::Sync
+    } else {
+        Pass::Requested
+    };
     for (_, ino) in &all {
         k.w().fs.inodes[*ino as usize].pins += 1;
     }

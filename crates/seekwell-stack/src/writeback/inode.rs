@@ -13,6 +13,9 @@ use seekwell_core::{Flags, Op};
 pub(crate) enum Pass {
     /// Writeback of old pages, or to free memory. No task waits for the pages.
     Async,
+    /// The first pass of a sync. It waits for nothing, but its writes are not marked as background
+    /// work.
+    Requested,
     /// Like `Async`, but stops when the queue is congested (2.6).
     Timid,
     /// A task waits for the pages (fsync, sync).
@@ -92,6 +95,7 @@ impl World {
         };
         let mut flags = match pass {
             Pass::Async | Pass::Timid => self.background_flags(a),
+            Pass::Requested => Flags::empty(),
             Pass::Sync | Pass::Ordered { .. } => self.sync_flags(),
         };
         // Pages of the block device are the file system's metadata.

@@ -159,8 +159,9 @@ pub struct Wbt {
 }
 
 impl Wbt {
-    /// Creates the throttle of a new disk. `off`: the scheduler disables throttling.
-    pub fn new(facts: Facts, now: Moment, off: bool) -> Self {
+    /// Creates the throttle of a disk that appears at this time. `off`: the scheduler disables
+    /// throttling.
+    pub fn new(facts: Facts, appeared: Moment, off: bool) -> Self {
         let state = match off {
             true => Enabled::OffByDefault,
             false => Enabled::OnByDefault,
@@ -179,7 +180,7 @@ impl Wbt {
             read_asked: LONG_AGO,
             read_done: LONG_AGO,
             // In the first second, a task counts as having slept for dirty pages.
-            dirty_sleep: now.jiffy,
+            dirty_sleep: appeared.jiffy,
         }
     }
     /// Continues from a recorded state: the step, whether it is the maximum, and the number of
