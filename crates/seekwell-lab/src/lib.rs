@@ -22,6 +22,7 @@ pub mod analysis;
 pub mod arena;
 pub mod conduct;
 pub mod data;
+pub mod defaults;
 pub mod detail;
 pub mod diff;
 pub mod experiment;
