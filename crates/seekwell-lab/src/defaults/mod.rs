@@ -270,7 +270,6 @@ const ALIASES: [(&str, &str); 8] = [
 ///
 /// # Panics
 /// Never: a test reads the file.
-#[expect(clippy::expect_used, reason = "a test reads the embedded file")]
 pub fn defaults() -> &'static Defaults {
     static ALL: OnceLock<Defaults> = OnceLock::new();
     ALL.get_or_init(|| toml::from_str(include_str!("defaults.toml")).expect("defaults.toml"))
