@@ -8,6 +8,7 @@ use crate::progress::{Progress, Task};
 use crate::setups::{self, Runs};
 use seekwell::words::TypedMachine;
 use seekwell::{Cancel, Record, RunSpec, WorkloadSpec};
+use seekwell_host::stop::signal;
 use seekwell_lab::analysis::{Analysis, CellAnalysis, analyse};
 use seekwell_lab::conduct::{
     Conducted, How, Job, Memory, Runner, Store, StoreError, Told, conduct,
@@ -19,7 +20,6 @@ use seekwell_lab::results::{
     About, Cell as LabCell, Ended, Folder, Method, MetricInfo, Results, Run, RunKey, StopRule,
     Treatment,
 };
-use seekwell_host::stop::signal;
 use seekwell_report::compare::PROSE;
 use seekwell_report::table::wrap;
 use seekwell_report::throttle;

@@ -16,8 +16,8 @@
 //! [`trial`] changes the scheduler of a machine at work every period, and measures each period.
 //!
 //! [`usual`] lists the defaults of commands, and [`defaults`] the schedulers that distributions set.
-//! [`arena`] compares a scheduler with all its rivals. The evidence
-//! about Seekwell itself is in `seekwell-evidence`. This crate prints nothing.
+//! [`arena`] compares a scheduler with all its rivals. The evidence about Seekwell itself is in
+//! `seekwell-evidence`. This crate prints nothing.
 
 pub mod analysis;
 pub mod arena;

@@ -204,11 +204,7 @@ fn cost(analysis: &Analysis, group: &Group, s: &Score) -> String {
         .best
         .map_or("the best".to_owned(), |b| name_in_sentence(analysis, b));
     let shown = cell.best.is_some_and(|b| cell.beats(b, s.treatment));
-    let sure = if shown {
-        ""
-    } else {
-        NOT_YET
-    };
+    let sure = if shown { "" } else { NOT_YET };
     let ends = cell.best.and_then(|b| cell.times(b, s.treatment));
     format!(
         "On {} it is {} behind {best}{}{sure}.",
