@@ -425,8 +425,23 @@ pub fn carried_out(
     })
 }
 
+/// Returns the results of a complete folder of the same experiment, if there is one.
+fn complete(place: &Place, e: &Experiment) -> Result<Option<Results>, Failure> {
+    let Some(dir) = place.dir().filter(|d| d.symlink_metadata().is_ok()) else {
+        return Ok(None);
+    };
+    let folder = Folder::open(&dir).map_err(crate::fail::results_failure)?;
+    match folder.is_finished() && folder.differs(e).is_none() {
+        true => folder
+            .read()
+            .map(Some)
+            .map_err(crate::fail::results_failure),
+        false => Ok(None),
+    }
+}
+
 /// Makes the runs of a command whose number of seeds is known, and returns only the results. A
-/// results folder is resumed without repeating any finished run.
+/// results folder is read if it is complete, and else resumed. No finished run is repeated.
 pub fn results(
     quiet: bool,
     b: &Bench,
@@ -435,6 +450,9 @@ pub fn results(
     workloads: &[String],
 ) -> Result<Results, Failure> {
     let e = experiment(b, runs, workloads)?;
+    if let Some(results) = complete(place, &e)? {
+        return Ok(results);
+    }
     let mut keep = Keep::new(place, &e, false, quiet)?;
     let progress = Progress::new(quiet, "runs", 0, runs.specs.len());
     let collect = Collect::new(&progress, runs.schedulers, 0);

@@ -8,7 +8,7 @@ use crate::table::{Align, Table, paint, painted, wrap};
 use crate::throttle;
 use seekwell_core::prose::in_prose;
 use seekwell_lab::analysis::analyse;
-use seekwell_lab::defaults::{By, CLASSES, Class, Defaults, Distribution, Row, Source};
+use seekwell_lab::defaults::{By, CLASSES, Class, Defaults, Distribution, Row, Source, defaults};
 use seekwell_lab::results::Results;
 use serde::Serialize;
 
@@ -21,16 +21,24 @@ const NO_DEVICES: &str = "-";
 /// Mark of a scheduler that a file of the distribution sets.
 const MARK: &str = "*";
 
-/// Returns the text of a cell. `mark` is the text before the mark of schedulers that a file sets.
+/// Returns the text of a cell, without tunables. `mark` follows a scheduler that a file sets.
 fn cell(row: Option<&Row>, mark: &str) -> String {
     let Some(row) = row else {
         return NO_DEVICES.to_owned();
     };
-    match (row.setup(), row.by) {
-        (Some(setup), By::File) => format!("{setup}{mark}"),
-        (Some(setup), _) => setup,
+    match (&row.scheduler, row.by) {
+        (Some(name), By::File) => format!("{name}{mark}"),
+        (Some(name), _) => name.clone(),
         (None, _) => "not found".to_owned(),
     }
+}
+
+/// Returns the text of a cell with tunables and mark.
+fn setup(row: Option<&Row>) -> String {
+    let plain = cell(row, "");
+    let file = row.is_some_and(|r| r.by == By::File);
+    let text = row.and_then(Row::setup).unwrap_or(plain);
+    if file { text + MARK } else { text }
 }
 
 /// What the marks in the table mean.
@@ -47,10 +55,23 @@ fn source_in_words(s: &Source) -> String {
     format!("{}, {}, read {}: {}.", s.place, s.version, s.read, s.shows)
 }
 
+/// Returns the tunables and the other settings that the files of a distribution set.
 fn settings_in_words(d: &Distribution) -> Vec<String> {
-    let word =
-        |s: &seekwell_lab::defaults::Setting| format!("{}: {} ({})", s.name, s.value, s.place);
-    d.settings.iter().map(word).collect()
+    let mut out = Vec::new();
+    for row in &d.rows {
+        let names: Vec<&str> = row.classes.iter().map(|c| c.name()).collect();
+        let scheduler = row.scheduler.as_deref().unwrap_or_default();
+        for (name, value) in &row.tunables {
+            out.push(format!(
+                "{name}: {value} (tunable of {scheduler}, for {})",
+                names.join(", ")
+            ));
+        }
+    }
+    for s in &d.settings {
+        out.push(format!("{}: {} ({})", s.name, s.value, s.place));
+    }
+    out
 }
 
 /// Returns the table for a terminal, with the sources below.
@@ -100,7 +121,7 @@ pub fn of_device(device: &str, class: Class, chosen: &[&Distribution], width: us
     for d in chosen {
         table.row(vec![
             painted(d.name.as_str(), NAME),
-            cell(d.row(class), MARK).into(),
+            setup(d.row(class)).into(),
             d.title.as_str().into(),
         ]);
     }
@@ -237,14 +258,33 @@ pub fn choices(class: Class, chosen: &[&Distribution]) -> Vec<(String, Vec<Strin
     out
 }
 
-/// Judges the choices of distributions by the runs on one device. Returns `None` if the results
-/// contain nothing to compare.
+/// Returns the results with this reference.
+fn turned(results: &Results, reference: usize) -> Results {
+    let mut out = results.clone();
+    for cell in &mut out.cells {
+        cell.reference = reference;
+    }
+    out
+}
+
+/// Returns the index of the scheduler that the kernel chooses for the class, if it ran.
+fn kernels_choice(class: Class, results: &Results) -> Option<usize> {
+    let upstream = defaults().distribution("upstream").ok()?;
+    let name = upstream.row(class)?.setup()?;
+    results.treatments.iter().position(|t| t.label == name)
+}
+
+/// Judges the choices of distributions by the runs on one device. The reference of the
+/// recommendation is the kernel's choice for the class. Returns `None` if the results contain
+/// nothing to compare.
 pub fn evidence(
     class: Class,
     device: &str,
     chosen: &[&Distribution],
     results: &Results,
 ) -> Option<Evidence> {
+    let own = kernels_choice(class, results).map(|k| turned(results, k));
+    let results = own.as_ref().unwrap_or(results);
     let analysis = analyse(results);
     let recommendation = all(results, &analysis).into_iter().next()?;
     let group = analysis.groups.first()?;
@@ -253,11 +293,7 @@ pub fn evidence(
         Some(_) => group.pick.unwrap_or(group.reference),
         None => group.reference,
     };
-    let mut turned = results.clone();
-    for cell in &mut turned.cells {
-        cell.reference = against;
-    }
-    let turned = analyse(&turned);
+    let turned = analyse(&turned(results, against));
     let group = turned.groups.first()?;
     let known = recommendation.scheduler.is_some();
     let mut list: Vec<Choice> = Vec::new();
@@ -293,8 +329,26 @@ pub fn evidence(
     })
 }
 
+/// Returns a sentence about the settings of distributions that the runs do not contain. The text is
+/// empty if there are none.
+fn not_simulated(chosen: &[&Distribution]) -> String {
+    let with = chosen.iter().filter(|d| !d.settings.is_empty());
+    let each = with.map(|d| {
+        let names: Vec<&str> = d.settings.iter().map(|s| s.name.as_str()).collect();
+        format!("{} of {}", names.join(", "), d.name)
+    });
+    let each: Vec<String> = each.collect();
+    match each.is_empty() {
+        true => String::new(),
+        false => format!(
+            "The runs do not contain these settings: {}.",
+            each.join("; ")
+        ),
+    }
+}
+
 /// Returns the evidence for all devices as text.
-pub fn evidence_text(all: &[Evidence], width: usize) -> String {
+pub fn evidence_text(all: &[Evidence], chosen: &[&Distribution], width: usize) -> String {
     let mut out = String::new();
     for (i, e) in all.iter().enumerate() {
         if i > 0 {
@@ -307,17 +361,17 @@ pub fn evidence_text(all: &[Evidence], width: usize) -> String {
         );
         out.push('\n');
         out += &answers(std::slice::from_ref(&e.recommendation), width);
-        let last = format!("AGAINST {}", in_prose(&e.against));
+        let effect = format!("AGAINST {}", in_prose(&e.against));
         let mut table = Table::new(&[
             ("SET", Align::Left),
+            (&effect, Align::Left),
             ("BY", Align::Left),
-            (&last, Align::Left),
         ]);
         for c in &e.choices {
             table.row(vec![
                 painted(c.scheduler.as_str(), NAME),
-                c.distributions.join(", ").into(),
                 c.effect.as_str().into(),
+                c.distributions.join(", ").into(),
             ]);
         }
         if !table.is_empty() {
@@ -328,6 +382,11 @@ pub fn evidence_text(all: &[Evidence], width: usize) -> String {
         }
         out += &wrap(&e.note, 2, width);
     }
+    let missing = not_simulated(chosen);
+    if !all.is_empty() && !missing.is_empty() {
+        out.push('\n');
+        out += &wrap(&missing, 0, width);
+    }
     out
 }
 
@@ -335,7 +394,6 @@ pub fn evidence_text(all: &[Evidence], width: usize) -> String {
 mod tests {
     use super::*;
     use crate::compare::tests::analysed;
-    use seekwell_lab::defaults::defaults;
 
     fn chosen() -> Vec<&'static Distribution> {
         defaults().distributions.iter().collect()
@@ -357,7 +415,7 @@ mod tests {
             line("debian ")[1..4],
             ["mq-deadline", "mq-deadline", "none"]
         );
-        assert_eq!(line("pixel-8 ")[1..3], ["-", "bfq:slice_idle=0*"]);
+        assert_eq!(line("pixel-8 ")[1..3], ["-", "bfq*"]);
         assert_eq!(line("ubuntu ")[1..3], ["not", "found"]);
     }
 
@@ -385,7 +443,7 @@ mod tests {
         assert!(other.effect.contains("behind bfq"), "{}", other.effect);
         assert!(other.distributions.contains(&"debian".to_owned()));
         assert_eq!(e.not_found, ["ubuntu"]);
-        let text = evidence_text(&[e], 100);
+        let text = evidence_text(&[e], &chosen(), 100);
         let text = anstream::adapter::strip_str(&text).to_string();
         assert!(
             text.contains("AGAINST bfq") && text.contains("Not found: ubuntu."),

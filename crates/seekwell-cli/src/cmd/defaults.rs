@@ -79,12 +79,6 @@ fn evidence(
     }
     setups::memory(&bench, &usual, quiet)?;
     let runs = setups::all_runs(&bench, &usual, "", &specs, &[])?;
-    if let Some(dir) = &a.results {
-        std::fs::create_dir_all(dir).map_err(|source| Failure::Output {
-            what: format!("{}: the folder cannot be created", dir.display()),
-            source,
-        })?;
-    }
     let place = Place::new(&bench, false)?;
     let results = lab::results(quiet, &bench, &place, &runs, &names(&plans))?;
     Ok(report::evidence(class, device, chosen, &results))
@@ -137,7 +131,7 @@ pub fn run(a: &Defaults, quiet: bool) -> Result<(), Failure> {
             out.json(&json!({"schema": 1, "command": "defaults", "evidence": all}))?;
             return out.done();
         }
-        out.text(&report::evidence_text(&all, width()))?;
+        out.text(&report::evidence_text(&all, &chosen, width()))?;
         out.prose("Simulated. How far to trust it: docs/reading.md.")?;
         return out.done();
     }

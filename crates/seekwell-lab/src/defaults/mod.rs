@@ -61,7 +61,7 @@ impl Class {
             Class::Nvme => "NVMe drive with several hardware queues",
             Class::Mmc => "eMMC or SD card",
             Class::Vd => "virtual disk (virtio, cloud) with one hardware queue",
-            Class::VdMq => "virtual disk with several hardware queues",
+            Class::VdMq => "virtual disk (virtio, cloud) with several hardware queues",
             Class::Loop => "loop device over a file",
         }
     }
@@ -90,6 +90,7 @@ impl Class {
             "emmc" | "sd" => Some(Class::Mmc),
             "virtual" if !several("depth") => None,
             "virtual" if several("queues") => Some(Class::VdMq),
+            "cloud" if several("hw_queues") => Some(Class::VdMq),
             "virtual" | "cloud" => Some(Class::Vd),
             _ => None,
         }
@@ -371,7 +372,8 @@ mod tests {
         }
         assert_eq!(class_of("ssd:nvme-dc-2t"), Ok(Class::Nvme));
         assert_eq!(class_of("hdd:hitachi-7k200,write_cache=no"), Ok(Class::Hdd));
-        assert_eq!(class_of("cloud:aws-gp3-500"), Ok(Class::Vd));
+        assert_eq!(class_of("cloud:aws-gp3-500"), Ok(Class::VdMq));
+        assert_eq!(class_of("cloud:gp2,hw_queues=1"), Ok(Class::Vd));
         let none = class_of("raid:raid0-4x").expect_err("no class");
         assert!(none.contains("kind raid belongs to no class"), "{none}");
         assert!(class_of("virtual:vm-2008-ide").is_err());
