@@ -52,7 +52,7 @@ fn classes_in_words() -> Vec<String> {
 }
 
 fn source_in_words(s: &Source) -> String {
-    format!("{}, {}, read {}: {}.", s.place, s.version, s.read, s.shows)
+    format!("{}, {} (read {}): {}.", s.place, s.version, s.read, s.shows)
 }
 
 /// Returns the tunables and the other settings that the files of a distribution set.
@@ -190,7 +190,7 @@ pub fn markdown(data: &Defaults) -> String {
         out += "Sources:\n\n";
         for s in d.sources().into_iter().filter_map(|id| data.source(id)) {
             out += &format!("- {}\n", linked(s));
-            let said = format!("({}; read {}) {}.", s.version, s.read, s.shows);
+            let said = format!("{} (read {}): {}.", s.version, s.read, s.shows);
             for line in wrap(&said, 0, PAGE).lines() {
                 out += &format!("  {}\n", line.trim_start());
             }
