@@ -63,6 +63,7 @@ profile:
 docs:
 	cargo run --locked --quiet -p seekwell-cli -- schedulers --markdown -o docs/schedulers.md
 	cargo run --locked --quiet -p seekwell-cli -- formats --markdown -o docs/formats.md
+	cargo run --locked --quiet -p seekwell-cli -- defaults --markdown -o docs/defaults.md
 	cargo run --locked --quiet -p seekwell-cli -- devices --validate --markdown -o docs/devices-validation.md
 	cargo run --locked --quiet -p seekwell-cli -- reproduce all --quick --results target/reproduced --markdown -o docs/reproduction.md
 	scripts/readme.sh

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 mod bench;
 mod choices;
 mod color;
+mod defaults;
 mod foreign;
 mod guest;
 mod host;
@@ -22,6 +23,7 @@ mod trial;
 pub use bench::*;
 use choices::{cgroup, machine, modes, workloads};
 pub use color::Color;
+pub use defaults::*;
 pub use foreign::*;
 pub use guest::*;
 pub use host::*;
@@ -251,6 +253,11 @@ pub enum Command {
     /// A simulation runs each scheduler with writeback throttling off and on. The result says
     /// whether the scheduler or the throttling makes the difference.
     Recommend(Recommend),
+    /// Show which scheduler each distribution sets, with the sources
+    ///
+    /// The table has one row per distribution and one column per class of device. With --evidence,
+    /// simulated runs show how far each choice is from the recommendation. See docs/defaults.md.
+    Defaults(Defaults),
     /// List the trace formats, or describe one
     Formats(Formats),
     /// Convert a trace, or a part of it, to another format
@@ -432,22 +439,6 @@ pub struct Run {
     #[arg(long, value_name = "SECONDS", hide_short_help = true,
         value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
     pub limit: Option<u64>,
-}
-
-/// Arguments of `workloads`.
-#[derive(Args, Debug)]
-pub struct Workloads {
-    /// Describe this workload: metric, parameters, profiles
-    pub name: Option<String>,
-    /// Print more: full descriptions in the list; for one workload, ranges, profiles and source
-    #[arg(long, conflicts_with = "json")]
-    pub details: bool,
-    /// Print one JSON document
-    #[arg(long)]
-    pub json: bool,
-    /// Output file
-    #[command(flatten)]
-    pub output: Output,
 }
 
 /// Arguments of `replay`.

@@ -1,6 +1,6 @@
 //! Runs a command as an experiment of the lab: several seeds, the same procedure, one analysis.
 
-use crate::cells::{Cell, Cells, Later, cancelling};
+use crate::cells::{Cell, Cells, Later, cancelling, interrupted};
 use crate::cli::Bench;
 use crate::fail::Failure;
 use crate::out::note;
@@ -8,6 +8,7 @@ use crate::progress::{Progress, Task};
 use crate::setups::{self, Runs};
 use seekwell::words::TypedMachine;
 use seekwell::{Cancel, Record, RunSpec, WorkloadSpec};
+use seekwell_host::stop::signal;
 use seekwell_lab::analysis::{Analysis, CellAnalysis, analyse};
 use seekwell_lab::conduct::{
     Conducted, How, Job, Memory, Runner, Store, StoreError, Told, conduct,
@@ -285,17 +286,18 @@ impl Place {
     }
 }
 
-/// A results folder. If it is resumed, the runs with the first seed are repeated, because the
-/// tables need their records.
+/// A results folder. If it is resumed for tables, the runs with the first seed are repeated,
+/// because the tables need their records.
 struct Kept {
     folder: Folder,
     made: BTreeSet<RunKey>,
+    tables: bool,
 }
 
 impl Store for Kept {
     fn completed(&mut self) -> Result<Vec<Run>, StoreError> {
         let mut all = Store::completed(&mut self.folder)?;
-        all.retain(|r| r.key.block > 0 || self.made.contains(&r.key));
+        all.retain(|r| !self.tables || r.key.block > 0 || self.made.contains(&r.key));
         Ok(all)
     }
     fn add(&mut self, ended: &Ended<'_>) -> Result<(), StoreError> {
@@ -311,7 +313,7 @@ enum Keep {
 }
 
 impl Keep {
-    fn new(place: &Place, e: &Experiment, quiet: bool) -> Result<Self, Failure> {
+    fn new(place: &Place, e: &Experiment, tables: bool, quiet: bool) -> Result<Self, Failure> {
         let Some(dir) = &place.dir() else {
             return Ok(Keep::Memory(Memory::default()));
         };
@@ -324,7 +326,11 @@ impl Keep {
         note(quiet, &format!("results: {}", dir.display()));
         folder.notes().iter().for_each(|n| note(quiet, n));
         let made = BTreeSet::new();
-        Ok(Keep::Folder(Box::new(Kept { folder, made })))
+        Ok(Keep::Folder(Box::new(Kept {
+            folder,
+            made,
+            tables,
+        })))
     }
     fn store(&mut self) -> &mut dyn Store {
         match self {
@@ -379,7 +385,7 @@ pub fn carried_out(
     runner: &dyn Runner,
 ) -> Result<Lab, Failure> {
     let mut e = experiment(b, runs, workloads)?;
-    let mut keep = Keep::new(place, &e, quiet)?;
+    let mut keep = Keep::new(place, &e, true, quiet)?;
     if b.seeds.is_none() {
         e.about.method.repeats_max = 1;
     }
@@ -417,6 +423,57 @@ pub fn carried_out(
         results,
         analysis,
     })
+}
+
+/// Returns the results of a complete folder of the same experiment, if there is one.
+fn complete(place: &Place, e: &Experiment) -> Result<Option<Results>, Failure> {
+    let Some(dir) = place.dir().filter(|d| d.symlink_metadata().is_ok()) else {
+        return Ok(None);
+    };
+    let folder = Folder::open(&dir).map_err(crate::fail::results_failure)?;
+    match folder.is_finished() && folder.differs(e).is_none() {
+        true => folder
+            .read()
+            .map(Some)
+            .map_err(crate::fail::results_failure),
+        false => Ok(None),
+    }
+}
+
+/// Makes the runs of a command whose number of seeds is known, and returns only the results. A
+/// results folder is read if it is complete, and else resumed. No finished run is repeated.
+pub fn results(
+    quiet: bool,
+    b: &Bench,
+    place: &Place,
+    runs: &Runs,
+    workloads: &[String],
+) -> Result<Results, Failure> {
+    let e = experiment(b, runs, workloads)?;
+    if let Some(results) = complete(place, &e)? {
+        return Ok(results);
+    }
+    let mut keep = Keep::new(place, &e, false, quiet)?;
+    let progress = Progress::new(quiet, "runs", 0, runs.specs.len());
+    let collect = Collect::new(&progress, runs.schedulers, 0);
+    let cancel = Cancel::new();
+    let how = How {
+        threads: Some(setups::threads(b)),
+        cancel: cancel.clone(),
+        told: &collect,
+    };
+    let simulator = crate::runs::Simulator::default();
+    let done = cancelling(&cancel, || conduct(&e, &simulator, keep.store(), &how))?;
+    let done = done.map_err(|e| Failure::NotKept(e.to_string()))?;
+    let (_, later) = collect.done();
+    drop(progress);
+    if let Some(signal) = signal().filter(|_| !done.finished()) {
+        return Err(interrupted(signal, later.ended, later.of, "runs"));
+    }
+    if let Some(why) = later.failed.into_iter().next() {
+        return Err(Failure::input(why));
+    }
+    keep.results(&done, &e)
 }
 
 #[derive(Default)]

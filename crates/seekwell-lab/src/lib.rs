@@ -15,13 +15,15 @@
 //!
 //! [`trial`] changes the scheduler of a machine at work every period, and measures each period.
 //!
-//! [`usual`] lists the defaults. [`arena`] compares a scheduler with all its rivals. The evidence
-//! about Seekwell itself is in `seekwell-evidence`. This crate prints nothing.
+//! [`usual`] lists the defaults of commands, and [`defaults`] the schedulers that distributions set.
+//! [`arena`] compares a scheduler with all its rivals. The evidence about Seekwell itself is in
+//! `seekwell-evidence`. This crate prints nothing.
 
 pub mod analysis;
 pub mod arena;
 pub mod conduct;
 pub mod data;
+pub mod defaults;
 pub mod detail;
 pub mod diff;
 pub mod experiment;

@@ -70,6 +70,9 @@ pub struct Apply {
     pub udev: String,
 }
 
+/// Follows a difference that the runs do not show.
+const NOT_YET: &str = ", which is not significant yet";
+
 fn name(analysis: &Analysis, t: usize) -> &str {
     analysis.treatments.get(t).map_or("?", String::as_str)
 }
@@ -107,6 +110,22 @@ fn between(ends: Option<(f64, f64)>, times: f64) -> String {
         Some((l, h)) if l < 1.0 && h > 1.0005 => format!(" (at most {})", size(h)),
         _ => String::new(),
     }
+}
+
+/// Compares a treatment with the reference of the group over all tests, with the interval that
+/// decides: "no difference within 2 %" or "12 % behind bfq (8 to 15 %)". Returns `None` if the
+/// treatment has no score.
+pub fn compared(analysis: &Analysis, group: &Group, treatment: usize) -> Option<String> {
+    let s = group.scores.iter().find(|s| s.treatment == treatment)?;
+    let most = 1.0 + analysis.method.margin;
+    let level = s.times95.is_some_and(|(l, h)| l >= 1.0 / most && h <= most);
+    if level && !s.at_least {
+        let margin = percent(analysis.method.margin);
+        return Some(format!("no difference within {margin}"));
+    }
+    let shown = s.deciding.is_some_and(|(l, h)| l > 1.0 || h < 1.0);
+    let sure = if shown || s.at_least { "" } else { NOT_YET };
+    Some(score(s, name(analysis, group.reference)) + sure)
 }
 
 /// Returns the first words of a sentence. They name the tests, for example "In the geometric mean
@@ -185,11 +204,7 @@ fn cost(analysis: &Analysis, group: &Group, s: &Score) -> String {
         .best
         .map_or("the best".to_owned(), |b| name_in_sentence(analysis, b));
     let shown = cell.best.is_some_and(|b| cell.beats(b, s.treatment));
-    let sure = if shown {
-        ""
-    } else {
-        ", which is not significant yet"
-    };
+    let sure = if shown { "" } else { NOT_YET };
     let ends = cell.best.and_then(|b| cell.times(b, s.treatment));
     format!(
         "On {} it is {} behind {best}{}{sure}.",

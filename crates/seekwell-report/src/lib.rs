@@ -11,6 +11,7 @@ pub mod calibrate;
 pub mod catalog;
 pub mod chart;
 pub mod compare;
+pub mod defaults;
 pub mod demo;
 pub mod explain;
 mod names;

@@ -163,6 +163,22 @@ pub struct Devices {
     pub output: Output,
 }
 
+/// Arguments of `workloads`.
+#[derive(Args, Debug)]
+pub struct Workloads {
+    /// Describe this workload: metric, parameters, profiles
+    pub name: Option<String>,
+    /// Print more: full descriptions in the list; for one workload, ranges, profiles and source
+    #[arg(long, conflicts_with = "json")]
+    pub details: bool,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// Output file
+    #[command(flatten)]
+    pub output: Output,
+}
+
 /// Arguments of `calibrate`.
 #[derive(Args, Debug)]
 pub struct Calibrate {

@@ -7,6 +7,7 @@ mod check_worlds;
 mod compare;
 mod completions;
 mod convert;
+mod defaults;
 mod demo;
 mod devices;
 mod diff;
@@ -67,6 +68,7 @@ pub fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Workloads(a) => workloads::run(a),
         Command::Machines(a) => machines::run(a),
         Command::Devices(a) => devices::run(a, cli.quiet),
+        Command::Defaults(a) => defaults::run(a, cli.quiet),
         Command::Formats(a) => formats::run(a),
         Command::Convert(a) => convert::run(a, cli.quiet),
         Command::Host(a) => host::run(a, cli.quiet),

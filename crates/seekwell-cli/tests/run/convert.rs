@@ -316,6 +316,7 @@ fn remedies_name_only_existing_options() {
     .chain(
         [
             "check-worlds",
+            "defaults",
             "demo",
             "devices",
             "schedulers",

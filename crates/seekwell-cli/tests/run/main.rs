@@ -7,6 +7,7 @@ mod bounds;
 mod calibrate;
 mod compare;
 mod convert;
+mod defaults;
 mod experiment;
 mod explain;
 mod full_disk;
