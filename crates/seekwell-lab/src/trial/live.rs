@@ -55,7 +55,7 @@ impl Bed for LiveBed {
         self.bench.set(spec)
     }
     fn set_original(&self, spec: &RunSpec) -> Result<Vec<String>, String> {
-        // The scheduler is set anew first, so that no period inherits its state.
+        // The scheduler is set again first, so that no period inherits its state.
         self.bench.set(spec)?;
         self.bench.write_back()
     }
