@@ -152,8 +152,10 @@ pub fn markdown(data: &Defaults) -> String {
          column of a modelled device.",
         "`seekwell defaults --evidence` simulates one device of each class with the workloads of \
          `seekwell compare`. It prints which scheduler the runs recommend, and how far the choice \
-         of each distribution is from it. A recommendation for your own disk and workload comes \
-         from `seekwell recommend` or [`seekwell predict`](predict.md).",
+         of each distribution is from it. These workloads are those of a desktop: one of the three \
+         starts a program while a file is copied. For a server, name its workloads with `-w`. A \
+         recommendation for your own disk comes from `seekwell recommend` or [`seekwell \
+         predict`](predict.md).",
     ] {
         out += &wrap(text, 0, PAGE);
         out.push('\n');
