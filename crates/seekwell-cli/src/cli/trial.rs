@@ -90,10 +90,10 @@ pub struct Trial {
     #[arg(long, help_heading = SIMULATION, conflicts_with_all = ["path", "stop", "confirm", "no_bpf"])]
     pub simulated: bool,
     /// Simulated device [default: hdd:st2000dm006]
-    #[arg(long, short, value_name = "DEVICE", help_heading = SIMULATION, requires = "simulated")]
+    #[arg(long, short, value_name = "DEVICE", help_heading = SIMULATION)]
     pub device: Option<String>,
     /// Work of the simulated machine; may be repeated [default: interactive]
-    #[arg(long, short, value_name = "WORK", help_heading = SIMULATION, requires = "simulated")]
+    #[arg(long, short, value_name = "WORK", help_heading = SIMULATION)]
     pub workload: Vec<String>,
     /// Folder for the results [default: results/trial]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = RESULTS)]

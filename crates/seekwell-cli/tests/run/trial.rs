@@ -110,6 +110,6 @@ fn impossible_simulated_trials_are_refused_at_once() {
         let e = refused(&[&words[..], more].concat());
         assert!(e.contains(why), "{more:?}: {e}");
     }
-    let e = refused(&["trial", "-d", "hdd:hitachi-7k200", "/"]);
+    let e = refused(&["trial", "-d", "hdd:hitachi-7k200", "/nowhere"]);
     assert!(e.contains("--simulated"), "{e}");
 }

@@ -106,8 +106,8 @@ fn tests(rows: &[&Judged]) -> Vec<String> {
     out
 }
 
-/// Returns the remarks about the rows, the most frequent first.
-pub(super) fn remarks(rows: &[Judged], labels: &[String], width: usize) -> String {
+/// Returns the remarks about the rows, the most frequent first. At most `most` are written out.
+pub(super) fn remarks(rows: &[Judged], labels: &[String], width: usize, most: usize) -> String {
     let mut found: Vec<(String, Vec<&Judged>)> = Vec::new();
     for row in rows {
         for text in flags(row.cell, labels, false) {
@@ -121,7 +121,7 @@ pub(super) fn remarks(rows: &[Judged], labels: &[String], width: usize) -> Strin
     let mut said: Vec<(String, Vec<String>)> = found.into_iter().map(named).collect();
     said.sort_by_key(|s| std::cmp::Reverse(s.1.len()));
     let mut out = String::new();
-    for (text, tests) in said.iter().take(REMARKS) {
+    for (text, tests) in said.iter().take(most) {
         paint(&mut out, "  ! ", WARN);
         let whose = match tests.len() {
             n if n <= NAMED => tests.join(", "),
@@ -129,9 +129,16 @@ pub(super) fn remarks(rows: &[Judged], labels: &[String], width: usize) -> Strin
         };
         out += wrap(&format!("{whose}: {text}"), 4, width).trim_start();
     }
-    if said.len() > REMARKS {
+    let rest = said.len().saturating_sub(most);
+    if rest > 0 {
+        let (and, more) = if most > 0 {
+            ("and ", " more")
+        } else {
+            ("", "")
+        };
+        let plural = if rest == 1 { "" } else { "s" };
         paint(&mut out, "  ! ", WARN);
-        out += &format!("and {} more remarks: --details\n", said.len() - REMARKS);
+        out += &format!("{and}{rest}{more} remark{plural}: --details\n");
     }
     out
 }
@@ -160,7 +167,9 @@ pub fn answer(
         paint(&mut end, "  ! ", WARN);
         end += wrap(&note, 4, prose).trim_start();
     }
-    end += &remarks(rows, labels, prose);
+    // If not all rows fit otherwise, the remarks are only counted.
+    let counted = end.clone() + &remarks(rows, labels, prose, 0);
+    end += &remarks(rows, labels, prose, REMARKS);
     let verdict = |text: &str| {
         let mut out = String::new();
         if text.is_empty() {
@@ -169,9 +178,9 @@ pub fn answer(
         paint(&mut out, "  Verdict: ", HEAD);
         out + wrap(text, 11, prose).trim_start()
     };
-    let whole = |shown: usize, said: &str| {
+    let whole = |shown: usize, said: &str, end: &str| {
         let said = verdict(said);
-        let around = [&top, &said, &end];
+        let around = [top.as_str(), &said, end];
         let around: usize = around.iter().map(|t| t.lines().count()).sum();
         let table = grid(&all[..shown], &names, lines.saturating_sub(around), width);
         let rest = match rows.len() - shown {
@@ -189,20 +198,22 @@ pub fn answer(
         false => sentences(rows),
     };
     let (named, short) = (summary(rows, labels, true), summary(rows, labels, false));
-    for said in [&*sentences, &named, &short, ""] {
-        let text = whole(rows.len(), said);
-        if fits(&text) {
-            return text;
+    for end in [&end, &counted] {
+        for said in [&*sentences, &named, &short, ""] {
+            let text = whole(rows.len(), said, end);
+            if fits(&text) {
+                return text;
+            }
         }
     }
     // More rows never need fewer lines, so a binary search finds how many rows fit.
     let (mut some, mut least_too_many) = (1, rows.len() + 1);
     while some + 1 < least_too_many {
         let n = (some + least_too_many) / 2;
-        match fits(&whole(n, &short)) {
+        match fits(&whole(n, &short, &counted)) {
             true => some = n,
             false => least_too_many = n,
         }
     }
-    whole(some, &short)
+    whole(some, &short, &counted)
 }

@@ -78,6 +78,15 @@ impl Plan {
 
 /// Runs the command.
 pub fn run(a: &Trial, quiet: bool) -> Result<(), Failure> {
+    let given = [
+        (a.device.is_some(), "--device"),
+        (!a.workload.is_empty(), "--workload"),
+    ];
+    if let Some((_, option)) = given.iter().find(|g| g.0 && !a.simulated) {
+        return Err(bad(format!(
+            "{option} needs --simulated: a live trial measures the machine's own work"
+        )));
+    }
     match &a.path {
         Some(path) if a.stop => stop(&DeviceOf::of(path).map_err(bad)?, quiet),
         Some(path) => live(a, path, quiet),
