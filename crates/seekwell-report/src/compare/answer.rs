@@ -12,7 +12,7 @@ use crate::verdict::cpu_note;
 use seekwell_core::result::Record;
 
 /// Maximum number of remarks, and maximum number of tests that a remark names.
-const REMARKS: usize = 2;
+pub(super) const REMARKS: usize = 2;
 const NAMED: usize = 3;
 /// If there are more rows than this, the verdict over several devices names no rows.
 const NAMED_ROWS: usize = 6;

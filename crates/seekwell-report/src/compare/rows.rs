@@ -1,7 +1,7 @@
 //! The verdict on a cell with several deciding metrics: one sentence per metric, and one table.
 
 use super::PROSE;
-use super::answer::{line, remarks};
+use super::answer::{REMARKS, line, remarks};
 use super::grid::{Line, grid};
 use super::seeds::{Judged, judged as judged_alone};
 use super::words::summary;
@@ -43,5 +43,5 @@ pub fn judged(
     let names: Vec<String> = groups.iter().map(name).collect();
     let lines: Vec<Line> = judged.iter().map(|j| line(j, &groups)).collect();
     out += &grid(&lines, &names, usize::MAX, width);
-    out + &remarks(&judged, labels, prose)
+    out + &remarks(&judged, labels, prose, REMARKS)
 }
