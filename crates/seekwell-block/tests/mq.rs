@@ -267,7 +267,11 @@ fn large_oldest_request_flushes_a_plug_since_6_12() {
         (vec![4, 128, 4, 128], 2, 0),
         (vec![124, 124, 124, 124], 0, 0),
     ] {
-        assert_eq!(issued_before_unplug(Era::Mq6_1, &kib), until_6_11, "{kib:?}");
+        assert_eq!(
+            issued_before_unplug(Era::Mq6_1, &kib),
+            until_6_11,
+            "{kib:?}"
+        );
         for era in [Era::Mq, Era::Mq6_16, Era::Mq6_18] {
             assert_eq!(issued_before_unplug(era, &kib), since_6_12, "{kib:?}");
         }
@@ -303,7 +307,10 @@ fn throttle_of_a_disk_does_not_count_the_start_of_a_run_as_a_sleep_for_dirty_pag
     let mut q = deadline(Era::Mq, true, false, 32);
     q.throttle_writeback(Instant::START, None);
     for id in 0..12 {
-        q.submit(Instant::START, bio(id, Op::Write, Flags::empty(), 1000 * id));
+        q.submit(
+            Instant::START,
+            bio(id, Op::Write, Flags::empty(), 1000 * id),
+        );
     }
     assert_eq!(q.asleep(), 4);
     finish(&mut q);

@@ -211,11 +211,7 @@ async fn sync_all(k: &K, a: Actor, wait: bool) {
             .collect()
     };
     all.sort();
-    let pass = if wait {
-        Pass::Sync
-    } else {
-        Pass::Requested
-    };
+    let pass = if wait { Pass::Sync } else { Pass::Requested };
     for (_, ino) in &all {
         k.w().fs.inodes[*ino as usize].pins += 1;
     }
