@@ -69,6 +69,10 @@ fn base() -> Result<(), String> {
     Ok(())
 }
 
+/// Default latency targets of writeback throttling, us (block/blk-wbt.c).
+const ROTATING_LAT_USEC: &str = "75000";
+const FLASH_LAT_USEC: &str = "2000";
+
 fn attach(source: &str, target: &str, kind: &str, data: &str) -> Result<(), String> {
     let data = std::ffi::CString::new(data).map_err(|e| e.to_string())?;
     let data = Some(data.as_c_str()).filter(|d| !d.is_empty());
@@ -80,6 +84,11 @@ fn work() -> Result<ExitStatus, String> {
     let text =
         fs::read_to_string(format!("{DIR}/job")).map_err(|e| format!("read the job: {e}"))?;
     let job = Job::from_text(&text);
+    // A scheduler reads the kind of the disk when it starts.
+    let kinds = job.writes.iter().filter(|w| w.0.ends_with("/rotational"));
+    kinds
+        .into_iter()
+        .try_for_each(|(path, value)| write_setting(path, value))?;
     for (i, name) in job
         .schedulers
         .iter()
@@ -97,6 +106,9 @@ fn work() -> Result<ExitStatus, String> {
             }
             Err(_) => why,
         })?;
+    }
+    for i in 0..job.schedulers.len() {
+        throttle_by_kind(&format!("/sys/block/{}/queue", disk_name(i)))?;
     }
     for (path, value) in &job.writes {
         if path.starts_with('/') {
@@ -125,6 +137,19 @@ fn work() -> Result<ExitStatus, String> {
     }
     mark(ENDED)?;
     Ok(status)
+}
+
+/// Sets the latency target of writeback throttling for a disk that does not rotate. A virtio disk
+/// appears as a rotating one, so its throttling begins with that target. If the scheduler keeps
+/// throttling off, the kernel shows 0, and nothing is changed.
+fn throttle_by_kind(queue: &str) -> Result<(), String> {
+    let shows = |file: &str, value: &str| {
+        fs::read_to_string(format!("{queue}/{file}")).is_ok_and(|now| now.trim() == value)
+    };
+    match shows("rotational", "0") && shows("wbt_lat_usec", ROTATING_LAT_USEC) {
+        true => write_setting(&format!("{queue}/wbt_lat_usec"), FLASH_LAT_USEC),
+        false => Ok(()),
+    }
 }
 
 fn command(job: &Job, mounted: bool) -> Result<ExitStatus, String> {

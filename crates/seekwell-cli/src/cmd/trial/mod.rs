@@ -40,6 +40,9 @@ const PURPOSE: &str = "seekwell trial";
 /// Fewest requests in a period for its 99th percentile: two of them are beyond it.
 const P99_REQUESTS: f64 = 200.0;
 
+/// A function that builds the experiment of a trial.
+type Builds<'a> = dyn Fn(&Length, &[Figure]) -> Result<(Experiment, RunSpec), Failure> + 'a;
+
 /// The machine of a trial.
 struct Site<'a> {
     bed: &'a dyn Bed,
@@ -47,7 +50,7 @@ struct Site<'a> {
     notes: Vec<String>,
     substrate: Substrate,
     /// Returns the experiment, and the specification of the active scheduler without tunables.
-    experiment: &'a dyn Fn(&Length, &[Figure]) -> Result<(Experiment, RunSpec), Failure>,
+    experiment: &'a Builds<'a>,
     /// Restores the settings.
     restore: &'a dyn Fn(),
 }
