@@ -80,7 +80,7 @@ pub struct Trial {
     pub confirm: Option<String>,
     /// End the running trial of this device
     ///
-    /// The trial restores the settings and prints the results of the complete periods where it runs.
+    /// The trial restores the settings. The results of the complete periods appear in its own terminal.
     #[arg(long, help_heading = SAFETY, conflicts_with_all = ["schedulers", "metric", "until_decided"])]
     pub stop: bool,
     /// Run the trial on a simulated machine, to plan it

@@ -197,7 +197,7 @@ fn switchback(a: &Trial, site: &Site<'_>, plan: Plan, quiet: bool) -> Result<(),
     let kept = bed.set_original(&original).map_err(bad)?;
     if !kept.is_empty() {
         e.about.notes.push(format!(
-            "{}: its periods used the settings of before the trial ({}); `apply` does not set them",
+            "{}: its periods used the settings from before the trial ({}); `apply` does not set them",
             in_prose(&original.scheduler_label()),
             kept.join(", ")
         ));
@@ -389,7 +389,9 @@ fn figures(given: Vec<Figure>, base: &Baseline) -> Result<Vec<Figure>, Failure> 
         Some(f) => {
             let errors = base.total.errors.join("; ");
             let why = match errors.is_empty() {
-                true => "no value was measured (a percentile needs 100 requests)",
+                true => {
+                    "no value was measured (a percentile needs at least 100 requests in the baseline)"
+                }
                 false => &errors,
             };
             Err(bad(format!(
@@ -484,7 +486,10 @@ fn stop(on: &DeviceOf, quiet: bool) -> Result<(), Failure> {
         if !on.devices().iter().any(held) {
             note(
                 quiet,
-                &format!("the trial ended; {} has its settings of before", on.names()),
+                &format!(
+                    "the trial ended; the settings of {} are restored",
+                    on.names()
+                ),
             );
             return Ok(());
         }
