@@ -43,7 +43,8 @@ pub struct Trial {
     /// number that is averaged. `,name=NAME` before the colon sets the name. SOURCE is a shell
     /// command that prints a number, `http://HOST:PORT/PATH SERIES` in the text format of
     /// Prometheus, or `log:FILE REGEX` with one group in REGEX. Default: the mean latency of reads
-    /// (of writes, if reads are rare), its p99 if measured, and IOPS.
+    /// (of writes, if reads are rare), its p99 if measured, the mean latency of the other direction, and
+    /// IOPS.
     #[arg(long, value_name = "METRIC")]
     pub metric: Vec<String>,
     /// Length of a period [default: from the noise of the baseline]

@@ -168,18 +168,33 @@ impl Figure {
         }
     }
     /// Returns the figures that decide if the user names none: the latency of reads (of
-    /// writes, if fewer than 10 % of the requests are reads), its p99 if known, and the IOPS.
+    /// writes, if fewer than 10 % of the requests are reads), its p99 if known, the mean latency of
+    /// the other direction if it has a request per second, and the IOPS.
     pub fn usual(of: &Interval) -> Vec<Figure> {
-        // A program waits for its reads. Most writes are made in the background, so reads decide
-        // unless they are rare.
+        // A program waits for its reads. Most writes are made in the background, so reads come
+        // first unless they are rare. A few reads beside many writes can still be what a user
+        // waits for.
         let reads = of.read.ios * 10 >= of.read.ios + of.write.ios;
-        let (mean, p99) = match reads {
-            true => (Figure::ReadMean, Figure::ReadP99),
-            false => (Figure::WriteMean, Figure::WriteP99),
+        let (mean, p99, other, n) = match reads {
+            true => (
+                Figure::ReadMean,
+                Figure::ReadP99,
+                Figure::WriteMean,
+                of.write.ios,
+            ),
+            false => (
+                Figure::WriteMean,
+                Figure::WriteP99,
+                Figure::ReadMean,
+                of.read.ios,
+            ),
         };
         let mut all = vec![mean];
         if p99.value(of).is_some() {
             all.push(p99);
+        }
+        if n > 0 && n as f64 * 1e9 >= of.span_ns as f64 {
+            all.push(other);
         }
         all.push(Figure::Iops);
         all
@@ -219,6 +234,11 @@ mod tests {
     fn reads_decide_unless_they_are_rare() {
         assert_eq!(Figure::usual(&interval(10, 90))[0], Figure::ReadMean);
         assert_eq!(Figure::usual(&interval(9, 91))[0], Figure::WriteMean);
+        // The interval has 2 s. One read in it is too rare, and two are not.
+        let usual = |reads| Figure::usual(&interval(reads, 91));
+        assert_eq!(usual(1), [Figure::WriteMean, Figure::Iops]);
+        let both = [Figure::WriteMean, Figure::ReadMean, Figure::Iops];
+        assert_eq!(usual(2), both);
     }
 
     #[test]

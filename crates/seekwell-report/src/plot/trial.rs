@@ -1,8 +1,7 @@
 //! The picture of a trial: its periods in order of time, with the value of each second.
 
 use super::{Anchor, LEFT, Picture, WIDE};
-use crate::chart::ticks;
-use crate::units::three;
+use crate::chart::{number, ticks};
 use seekwell_lab::trial::Timeline;
 
 /// Height of the plot.
@@ -66,7 +65,7 @@ pub fn trial(t: &Timeline) -> String {
             "grid",
             1.0,
         );
-        p.small(at_x(0.0) - 6.0, y + 4.0, Anchor::End, &three(*step));
+        p.small(at_x(0.0) - 6.0, y + 4.0, Anchor::End, &number(*step));
     }
     for period in &t.periods {
         let class = class(period.treatment);
@@ -123,13 +122,13 @@ pub fn trial(t: &Timeline) -> String {
             at_x(step * 60.0),
             foot + 16.0,
             Anchor::Middle,
-            &format!("{} min", three(*step)),
+            &number(*step),
         );
     }
     p.y = foot + 22.0;
     p.paragraph(
         "Each band is a period, in the colour of its scheduler. A dot is the value of a second, and a \
-         line the value of the period. If a band begins before its line, that part is the washout.",
+         line the value of the period. Times are in minutes. If a band begins before its line, that part is the washout.",
         "dim",
     );
     p.finish()
