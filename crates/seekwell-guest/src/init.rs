@@ -84,11 +84,16 @@ fn work() -> Result<ExitStatus, String> {
     let text =
         fs::read_to_string(format!("{DIR}/job")).map_err(|e| format!("read the job: {e}"))?;
     let job = Job::from_text(&text);
+    let file = |path: &str| match path.starts_with('/') {
+        true => path.to_owned(),
+        false => format!("/sys/block/vda/queue/{path}"),
+    };
+    let writes = job.writes.iter().map(|(path, value)| (file(path), value));
+    let writes: Vec<(String, &String)> = writes.collect();
     // A scheduler reads the kind of the disk when it starts.
-    let kinds = job.writes.iter().filter(|w| w.0.ends_with("/rotational"));
-    kinds
-        .into_iter()
-        .try_for_each(|(path, value)| write_setting(path, value))?;
+    for (path, value) in writes.iter().filter(|w| w.0.ends_with("/queue/rotational")) {
+        write_setting(path, value)?;
+    }
     for (i, name) in job
         .schedulers
         .iter()
@@ -110,12 +115,8 @@ fn work() -> Result<ExitStatus, String> {
     for i in 0..job.schedulers.len() {
         throttle_by_kind(&format!("/sys/block/{}/queue", disk_name(i)))?;
     }
-    for (path, value) in &job.writes {
-        if path.starts_with('/') {
-            write_setting(path, value)?;
-        } else {
-            write_setting(&format!("/sys/block/vda/queue/{path}"), value)?;
-        }
+    for (path, value) in &writes {
+        write_setting(path, value)?;
     }
     let mounted = !job.file_system.is_empty();
     if mounted {
@@ -141,7 +142,8 @@ fn work() -> Result<ExitStatus, String> {
 
 /// Sets the latency target of writeback throttling for a disk that does not rotate. A virtio disk
 /// appears as a rotating one, so its throttling begins with that target. If the scheduler keeps
-/// throttling off, the kernel shows 0, and nothing is changed.
+/// throttling off, the kernel shows 0, and nothing is changed. The kernel regards the new target as
+/// set by hand: throttling stays on if the command later selects bfq.
 fn throttle_by_kind(queue: &str) -> Result<(), String> {
     let shows = |file: &str, value: &str| {
         fs::read_to_string(format!("{queue}/{file}")).is_ok_and(|now| now.trim() == value)

@@ -42,9 +42,9 @@ fn setup(row: Option<&Row>) -> String {
 }
 
 /// What the marks in the table mean.
-const LEGEND: &str = "*: set by a file of the distribution. Without a mark, no file sets one, and \
-                      the kernel chooses it. not found: no source was read that says it. -: no such \
-                      devices.";
+const LEGEND: &str = "*: a file of the distribution sets this scheduler. No mark: no file sets a \
+                      scheduler, so the kernel chooses it. not found: none of the sources that were \
+                      read names the scheduler. -: the distribution does not run on such devices.";
 
 fn classes_in_words() -> Vec<String> {
     let word = |c: &Class| format!("{}: {}", c.name(), c.about());
@@ -149,10 +149,10 @@ pub fn markdown(data: &Defaults) -> String {
          change that choice with a udev rule, with a TuneD profile or, on Android, with an init \
          file. This page says what the files of each distribution do, and names every file that was \
          read. `seekwell defaults` prints the table. `seekwell defaults --device DEVICE` prints the \
-         column of a modelled device.",
+         column for the class of a modelled device.",
         "`seekwell defaults --evidence` simulates one device of each class with the workloads of \
          `seekwell compare`. It prints which scheduler the runs recommend, and how far the choice \
-         of each distribution is from it. These workloads are those of a desktop: one of the three \
+         of each distribution is from it. These workloads are those of a desktop: one of them \
          starts a program while a file is copied. For a server, name its workloads with `-w`. A \
          recommendation for your own disk comes from `seekwell recommend` or [`seekwell \
          predict`](predict.md).",
@@ -444,11 +444,11 @@ mod tests {
         assert_eq!(other.scheduler, "mq-deadline");
         assert!(other.effect.contains("behind bfq"), "{}", other.effect);
         assert!(other.distributions.contains(&"debian".to_owned()));
-        assert_eq!(e.not_found, ["ubuntu"]);
+        assert_eq!(e.not_found, ["ubuntu", "arch"]);
         let text = evidence_text(&[e], &chosen(), 100);
         let text = anstream::adapter::strip_str(&text).to_string();
         assert!(
-            text.contains("AGAINST bfq") && text.contains("Not found: ubuntu."),
+            text.contains("AGAINST bfq") && text.contains("Not found: ubuntu, arch."),
             "{text}"
         );
     }

@@ -115,9 +115,9 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         };
         let rqs = &self.plugs[i].rqs;
         // The head of the list is the newest request if the list is a stack, and else the oldest.
-        let head = match self.cx.queue.era {
-            Era::Mq6_1 => rqs.last(),
-            _ => rqs.first(),
+        let head = match self.plug_is_stack() {
+            true => rqs.last(),
+            false => rqs.first(),
         };
         let large = |r: &RqId| self.cx.rqs[*r].sectors.bytes() >= PLUG_BYTES;
         let merges = self.cx.queue.nomerges < 2;
@@ -127,6 +127,11 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.plugs[i].rqs.push(rq);
         self.cx.event(Action::Plug, rq);
         true
+    }
+
+    /// Returns whether the list of a plug is a stack (from 5.16 to about 6.12), and not a queue.
+    fn plug_is_stack(&self) -> bool {
+        self.cx.queue.era == Era::Mq6_1
     }
 
     /// Empties a plug. `from_schedule`: the task goes to sleep, so a worker submits the requests.
@@ -149,7 +154,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     /// scheduler. From 5.16 to about 6.12, the plug is a stack: the last request is issued first.
     /// The requests that were not issued stay in `rqs`, in the order of submission.
     fn issue_plugged(&mut self, rqs: &mut Vec<RqId>) {
-        let stack = self.cx.queue.era == Era::Mq6_1;
+        let stack = self.plug_is_stack();
         if stack {
             rqs.reverse();
         }

@@ -106,6 +106,11 @@ fn evidence_for_all(
 /// Returns the table as JSON.
 fn as_json(chosen: &[&Distribution], device: Option<(&str, Class)>) -> Value {
     let data = defaults();
+    let mut chosen: Vec<Distribution> = chosen.iter().map(|d| (*d).clone()).collect();
+    if let Some((_, class)) = device {
+        let rows = chosen.iter_mut().map(|d| &mut d.rows);
+        rows.for_each(|rows| rows.retain(|r| r.classes.contains(&class)));
+    }
     let used: Vec<&str> = chosen.iter().flat_map(|d| d.sources()).collect();
     let sources = data.sources.iter();
     let sources: Vec<_> = sources.filter(|s| used.contains(&&*s.id)).collect();

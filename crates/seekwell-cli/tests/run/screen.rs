@@ -77,6 +77,8 @@ fn default_compare_output_fits_a_screen() {
                 .any(|l| l.contains(word));
             assert!(said, "{word}\n{text}");
         }
+        // The verdict stays, even if the remarks are only counted.
+        assert!(text.contains("Verdict:"), "{text}");
         // The last line warns that the results are simulated, and contains a link.
         assert!(text.trim_end().ends_with("More: --details."), "{text}");
         assert_eq!(text.matches("docs/").count(), 1, "{text}");

@@ -198,12 +198,18 @@ pub fn answer(
         false => sentences(rows),
     };
     let (named, short) = (summary(rows, labels, true), summary(rows, labels, false));
-    for end in [&end, &counted] {
-        for said in [&*sentences, &named, &short, ""] {
-            let text = whole(rows.len(), said, end);
-            if fits(&text) {
-                return text;
-            }
+    // The remarks give way before the verdict does.
+    for (said, end) in [
+        (&*sentences, &end),
+        (&named, &end),
+        (&short, &end),
+        (&short, &counted),
+        ("", &end),
+        ("", &counted),
+    ] {
+        let text = whole(rows.len(), said, end);
+        if fits(&text) {
+            return text;
         }
     }
     // More rows never need fewer lines, so a binary search finds how many rows fit.

@@ -16,18 +16,19 @@ impl Queue {
         // Building a queue checks the tunables, which are written when the switch ends.
         to.build()?;
         let (info, version, era) = to.info()?;
+        let wrong = |why: &str| SpecErrors::single("scheduler", why);
         if to.tunables.iter().any(|t| t.0 == WBT_LAT_USEC.name) {
             let why = "wbt_lat_usec cannot be set for one scheduler of a simulated trial, because it \
                        also affects the later ones";
-            return Err(SpecErrors::single("scheduler", why).into());
+            return Err(wrong(why).into());
         }
-        let wrong = |why: &str| SpecErrors::single("scheduler", why);
         let hash = (info.hash)(version);
         match &mut self.kind {
             Kind::Array(_) => {
-                return Err(
-                    wrong("an array has one scheduler per member; they stay as they are").into(),
-                );
+                return Err(wrong(
+                    "an array has one scheduler per member, which cannot be switched during a run",
+                )
+                .into());
             }
             Kind::Mq(q) if era.is_mq() => q.switch(now, hash, move |cx| (info.make)(cx, version)),
             Kind::Legacy(q) if !era.is_mq() => {
