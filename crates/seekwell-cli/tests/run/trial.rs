@@ -74,7 +74,8 @@ fn simulated_trial_is_stored_reported_and_repeatable() {
     assert!(!advice.contains("Not compared"), "{advice}");
     // The seed determines everything.
     let (again, other) = folder("trial-again");
-    good(&[&TRIAL[..], &SHORT, &["--results", &again, "-q"]].concat());
+    let json = good(&[&TRIAL[..], &SHORT, &["--results", &again, "-q", "--json"]].concat());
+    assert!(json.contains(r#""command": "trial""#), "{json}");
     for file in ["results.json", "series.parquet", "records.parquet"] {
         let bytes = |dir: &PathBuf| std::fs::read(dir.join(file)).expect("written");
         assert_eq!(bytes(&dir), bytes(&other), "{file}");

@@ -152,6 +152,14 @@ impl Preset {
             _ => None,
         }
     }
+    /// Returns whether the host sees several hardware queues. Kinds without queues of their own
+    /// have one.
+    pub fn has_several_queues(&self) -> bool {
+        // A guest's disk calls its own queues `queues`: its inner device has hardware queues, too.
+        ["hw_queues", "queues"]
+            .iter()
+            .any(|key| self.num_opt(key).is_some_and(|n| n > 1.0))
+    }
     /// Returns the value of a yes/no parameter; false if it is absent.
     pub fn flag(&self, key: &str) -> bool {
         matches!(self.get(key).map(|p| &p.value), Some(Value::Flag(true)))

@@ -82,15 +82,16 @@ impl Class {
     /// distribution sees an md array without a scheduler, and a controller as any kind of disk. A
     /// virtual disk of depth 1 is an emulated IDE disk, and has none either.
     pub fn of(preset: &Preset) -> Option<Class> {
-        let several = |key: &str| preset.num_opt(key).is_some_and(|n| n > 1.0);
+        let depth_one = preset.num_opt("depth").is_some_and(|n| n <= 1.0);
         match preset.kind {
-            "hdd" => Some(Class::Hdd),
-            "ssd" if several("hw_queues") => Some(Class::Nvme),
+            // The rules of distributions match the file `rotational`, which is 1 for USB sticks.
+            "hdd" | "usb" => Some(Class::Hdd),
+            "ssd" if preset.has_several_queues() => Some(Class::Nvme),
             "ssd" => Some(Class::Ssd),
+            "ufs" if !preset.has_several_queues() => Some(Class::Ssd),
             "emmc" | "sd" => Some(Class::Mmc),
-            "virtual" if !several("depth") => None,
-            "virtual" if several("queues") => Some(Class::VdMq),
-            "cloud" if several("hw_queues") => Some(Class::VdMq),
+            "virtual" if depth_one => None,
+            "virtual" | "cloud" if preset.has_several_queues() => Some(Class::VdMq),
             "virtual" | "cloud" => Some(Class::Vd),
             _ => None,
         }

@@ -14,7 +14,7 @@ use seekwell_device::{describe, with_files};
 /// Returns whether the device has several hardware queues.
 pub(super) fn several_queues(device: &DeviceSpec) -> bool {
     let preset = with_files(&device.files, || describe(&device.spec));
-    preset.is_ok_and(|p| p.num_opt("hw_queues").is_some_and(|n| n > 1.0))
+    preset.is_ok_and(|p| p.has_several_queues())
 }
 
 /// A treatment of a cell: its label and its scheduler.
@@ -154,5 +154,6 @@ mod tests {
     fn devices_with_several_queues_are_recognised() {
         let of = |d: &str| several_queues(&words::device(d).expect("a device"));
         assert!(of("ssd:nvme-dc-2t") && !of("hdd:hitachi-7k200") && !of("ssd:sata3-256-2011"));
+        assert!(of("virtual:vm-virtio-nvme") && !of("virtual:vm-virtio-hdd"));
     }
 }

@@ -27,6 +27,7 @@ use seekwell_lab::conduct::{
 };
 use seekwell_lab::experiment::Experiment;
 use seekwell_lab::results::{EXPERIMENT_TEXT, Folder, Outcome, Run};
+use seekwell_lab::trial::SOURCE;
 use seekwell_report::page::Facts;
 use seekwell_report::table::wrap;
 use seekwell_report::throttle;
@@ -435,8 +436,12 @@ pub fn conducted(
     };
     let mut out = Out::open(output)?;
     if a.json {
+        let command = match results.about.source == SOURCE {
+            true => "trial",
+            false => "compare",
+        };
         let mut doc = json!({
-            "schema": 1, "command": "compare", "experiment": results.about.name,
+            "schema": 1, "command": command, "experiment": results.about.name,
             "finished": done.finished(), "failed": done.failed, "notes": results.about.notes,
             "throttling": throttle::line(&results), "analysis": analysis,
         });
