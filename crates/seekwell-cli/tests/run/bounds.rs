@@ -33,6 +33,32 @@ fn trace_with_unix_times_ends_on_every_disk() {
 }
 
 #[test]
+fn raw_device_beyond_16_tib_is_read_where_it_is() {
+    let job = |at: &str| {
+        format!("[j]\nfilename=/dev/sda\nrw=read\nbs=1m\ndirect=1\nsize=64m\noffset={at}\n")
+    };
+    let seconds = |at: &str| {
+        let file = scratch(&format!("at-{at}.fio"), job(at).as_bytes());
+        let args = [
+            "run",
+            &file,
+            "-d",
+            "hdd:exos-x24",
+            "-s",
+            "none",
+            "--seeds",
+            "1",
+        ];
+        let out = good(&[&args[..], &["--json"]].concat());
+        let v: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+        v["records"][0]["duration_ns"].as_f64().expect("a time")
+    };
+    // The inner edge is slower than the outer edge.
+    let ratio = seconds("20t") / seconds("1t");
+    assert!((1.6..2.2).contains(&ratio), "{ratio}");
+}
+
+#[test]
 fn every_machine_option_reports_its_range() {
     for (option, says) in [
         ("aged=2147483648", "a mean run of 1..=32768 blocks"),

@@ -52,7 +52,9 @@ pub(crate) async fn start(
     if off.checked_add(len).is_none_or(|e| e > 16 << 40) && kind != Kind::Device {
         return Err(Errno::EFBIG);
     }
-    let (first, last) = ((off / 4096) as u32, ((off + len - 1) / 4096) as u32);
+    // The cache has no pages of a device beyond 16 TiB.
+    let page = |byte: u64| u32::try_from(byte / 4096).unwrap_or(u32::MAX);
+    let (first, last) = (page(off), page(off + len - 1));
     // Write back the cached part of the range first. A direct write also drops it from the cache.
     let (cached, dirty, under_way) = {
         let w = k.w();
@@ -149,21 +151,24 @@ async fn submit(k: &K, a: Actor, ino: u32, op: Op, off: u64, len: u64) -> u32 {
         let sent = {
             let mut w = k.w();
             let i = &w.fs.inodes[ino as usize];
-            let idx = (at / 8) as u32;
-            let mapped = if op == Op::Read {
-                i.map_read(idx)
+            // The first sector, and the length of the run. A hole reads as zeros and needs no bio.
+            let (sector, run) = if i.kind == Kind::Device {
+                (Some(at), end - at)
             } else {
-                i.map(idx)
+                let idx = (at / 8) as u32;
+                let mapped = if op == Op::Read {
+                    i.map_read(idx)
+                } else {
+                    i.map(idx)
+                };
+                let (phys, run) = mapped.map_or((None, 1), |m| (Some(m.0), m.1));
+                let sector = phys.map(|p| u64::from(p) * 8 + at % 8);
+                (sector, u64::from(run) * 8 - at % 8)
             };
-            let (phys, run) = mapped.unwrap_or((u32::MAX, 1));
-            let n = (u64::from(run) * 8 - at % 8)
-                .min(end - at)
-                .min(w.cfg.constants.direct_bio_pages * 8);
-            let sector = u64::from(phys) * 8 + at % 8;
+            let n = run.min(end - at).min(w.cfg.constants.direct_bio_pages * 8);
             at += n;
-            // A hole reads as zeros, so it needs no bio.
-            let there = phys != u32::MAX;
-            if there {
+            let there = sector.is_some();
+            if let Some(sector) = sector {
                 let flags = if op == Op::Write {
                     Flags::SYNC
                 } else {

@@ -29,6 +29,10 @@ enum Look {
     Failed,
 }
 
+/// Number of bytes of a file or device that the page cache can hold: 2^32 pages. Linux on 64-bit
+/// machines has no such limit for devices.
+pub(crate) const CACHED_MAX: u64 = 16 << 40;
+
 impl World {
     /// Returns the number of bytes that a read of `len` bytes from `off` gets. Returns `None` if a
     /// page is not in memory, or if the read would start read-ahead.
@@ -42,6 +46,9 @@ impl World {
         let len = len.min(i.len.saturating_sub(off));
         if len == 0 {
             return Some(0);
+        }
+        if off + len > CACHED_MAX {
+            return None;
         }
         let (first, last) = ((off / 4096) as u32, ((off + len - 1) / 4096) as u32);
         if !self.cache.read_run(&mut i.tree, first, last) {
@@ -288,6 +295,9 @@ pub(crate) async fn read(k: &K, a: Actor, fd: u32, off: u64, len: u64) -> Ret {
     };
     if len == 0 {
         return Ok(0);
+    }
+    if off + len > CACHED_MAX {
+        return Err(Errno::EFBIG);
     }
     let (first, last) = ((off / 4096) as u32, ((off + len - 1) / 4096) as u32);
     let mut idx = first;

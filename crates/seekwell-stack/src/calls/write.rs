@@ -1,6 +1,7 @@
 //! Writes through the page cache. They dirty pages, reserve or allocate blocks, and change the
 //! times of the inode.
 
+use super::read::CACHED_MAX;
 use super::sync;
 use crate::config::Fs;
 use crate::executor::Actor;
@@ -170,10 +171,12 @@ async fn write_locked(k: &K, a: Actor, ino: u32, off: u64, len: u64) -> Ret {
             return Err(Errno::EISDIR);
         }
         let device = i.kind == Kind::Device;
-        (if device { i.len } else { 16 << 40 }, device)
+        (if device { i.len } else { CACHED_MAX }, device)
     };
-    if off.checked_add(len).is_none_or(|e| e > limit) {
-        return Err(if device { Errno::ENOSPC } else { Errno::EFBIG });
+    let end = off.checked_add(len);
+    if end.is_none_or(|e| e > limit || e > CACHED_MAX) {
+        let past = device && end.is_none_or(|e| e > limit);
+        return Err(if past { Errno::ENOSPC } else { Errno::EFBIG });
     }
     if !device {
         touch_times(k, a, ino).await;
