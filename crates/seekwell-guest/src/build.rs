@@ -1,8 +1,9 @@
 //! Builds a kernel for guests from its source: User Mode Linux, trimmed to what a disk needs.
 
+use crate::cpu_state;
 use crate::error::GuestError;
 use crate::image::FileSystem;
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, REGISTERS};
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -90,6 +91,20 @@ impl Build {
             progress(&format!("unpack {}", source.display()));
             work.unpack(&source)?
         };
+        let fixed = cpu_state::fixed_in(&tree);
+        let needed = cpu_state::size();
+        let adapt = fixed.is_some_and(|size| size < needed);
+        let tree = match fixed {
+            Some(size) if adapt => {
+                progress(&format!(
+                    "adapt the kernel to the registers of this CPU: {needed} instead of {size} bytes"
+                ));
+                let tree = work.own_copy(tree)?;
+                cpu_state::adapt(&tree, size, needed)?;
+                tree
+            }
+            _ => tree,
+        };
         let version = version_of(&tree)?;
         let name = self
             .name
@@ -102,7 +117,13 @@ impl Build {
         }
         let place = Kernel::place(cache, &name);
         progress(&format!("configure Linux {version}"));
-        self.configure(&work, &tree)?;
+        // The kernel keeps several copies of the registers on its stacks.
+        let stacks = if adapt {
+            "CONFIG_KERNEL_STACK_ORDER=4\n"
+        } else {
+            ""
+        };
+        self.configure(&work, &tree, stacks)?;
         progress(&format!("compile with {} jobs", self.jobs));
         work.make(&tree, &[&format!("-j{}", self.jobs.max(1)), "linux"])?;
         let made = work.dir.join("made");
@@ -141,11 +162,14 @@ impl Build {
             fs::read(output.join(".config")).map_err(GuestError::host("read the configuration"))?;
         write(&made.join("config"), &config)?;
         let file_systems: Vec<_> = self.file_systems.iter().map(|f| f.name()).collect();
-        let about = format!(
+        let mut about = format!(
             "version {version}\nsource {}\nfile-systems {}\n",
             source.display(),
             file_systems.join(",")
         );
+        if let Some(size) = fixed {
+            about += &format!("{REGISTERS} {}\n", if adapt { needed } else { size });
+        }
         write(&made.join("about"), about.as_bytes())?;
         if let Some(parent) = place.parent() {
             create(parent)?;
@@ -156,12 +180,12 @@ impl Build {
         Ok(Kernel { name, dir: place })
     }
 
-    fn configure(&self, work: &Workplace, tree: &Path) -> Result<(), GuestError> {
+    fn configure(&self, work: &Workplace, tree: &Path, more: &str) -> Result<(), GuestError> {
         work.make(tree, &["tinyconfig"])?;
         let path = work.dir.join("out/.config");
         let error = || GuestError::host(format!("write {}", path.display()));
         let mut f = File::options().append(true).open(&path).map_err(error())?;
-        let mut text = String::new();
+        let mut text = more.to_owned();
         for o in ON.split_whitespace() {
             text += &format!("CONFIG_{o}=y\n");
         }
@@ -229,6 +253,16 @@ impl Workplace {
         let (from, to) = (path_text(archive)?, path_text(&tree)?);
         self.tool("tar", &["xf", &from, "-C", &to, "--strip-components=1"])?;
         Ok(tree)
+    }
+
+    /// Returns a copy of a tree, in which files can be replaced. An unpacked archive is one.
+    fn own_copy(&self, tree: PathBuf) -> Result<PathBuf, GuestError> {
+        if tree.starts_with(&self.dir) {
+            return Ok(tree);
+        }
+        let copy = self.dir.join("source");
+        self.tool("cp", &["-as", &path_text(&tree)?, &path_text(&copy)?])?;
+        Ok(copy)
     }
 
     fn make(&self, tree: &Path, targets: &[&str]) -> Result<(), GuestError> {

@@ -25,6 +25,18 @@ pub enum GuestError {
         /// The kernels that are present.
         present: String,
     },
+    /// The kernel was built for a CPU with fewer registers.
+    #[error(
+        "the guest kernel \"{name}\" was built for a CPU with {has} bytes of registers, and this CPU has {needs}. Build it again on this machine: seekwell guest build --name {name}"
+    )]
+    OtherCpu {
+        /// The name of the kernel.
+        name: String,
+        /// Bytes of registers for which it was built.
+        has: u32,
+        /// Bytes of registers of this CPU.
+        needs: u32,
+    },
     /// The kernel did not connect to the clock.
     #[error(
         "the kernel \"{0}\" did not ask for the time within {1:?}: it was built without time travel (CONFIG_UML_TIME_TRAVEL_SUPPORT). Build it again with: seekwell guest build"

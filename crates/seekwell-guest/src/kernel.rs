@@ -1,10 +1,14 @@
 //! Kernels in the cache.
 
+use crate::cpu_state;
 use crate::error::GuestError;
 use std::path::{Path, PathBuf};
 
 /// The kernel that messages propose.
 const DEFAULT_VERSION: &str = "6.12";
+
+/// The line of `about` with the size of a CPU's registers for which the kernel was built.
+pub(crate) const REGISTERS: &str = "register-bytes";
 
 /// A kernel that was built for guests.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,7 +73,7 @@ impl Kernel {
             Some(name) => all.iter().find(|k| k.name == name),
             None => all.iter().max_by_key(|k| version_key(&k.name)),
         };
-        found.cloned().ok_or_else(|| {
+        let found = found.cloned().ok_or_else(|| {
             let names: Vec<_> = all.iter().map(|k| k.name.as_str()).collect();
             GuestError::NoKernel {
                 name: name.unwrap_or(DEFAULT_VERSION).to_owned(),
@@ -79,7 +83,31 @@ impl Kernel {
                     names.join(", ")
                 },
             }
-        })
+        })?;
+        match found.register_bytes() {
+            Some(has) if has < cpu_state::size() => Err(GuestError::OtherCpu {
+                name: found.name,
+                has,
+                needs: cpu_state::size(),
+            }),
+            _ => Ok(found),
+        }
+    }
+
+    /// Returns the size of the CPU's registers for which the kernel was built, in bytes. `None`: the
+    /// kernel asks its host for the size.
+    fn register_bytes(&self) -> Option<u32> {
+        let about = self.about();
+        let value = |key: &str| {
+            let words = about.lines().filter_map(|l| l.split_once(' '));
+            words.filter(|w| w.0 == key).map(|w| w.1).next()
+        };
+        // Kernels of this cache that were built before the line existed.
+        let old = || version_key(value("version").unwrap_or("")) < vec![6, 13];
+        match value(REGISTERS) {
+            Some(text) => text.parse().ok(),
+            None => old().then_some(cpu_state::FIXED),
+        }
     }
 
     /// Returns the text about the build: version, source, file systems.

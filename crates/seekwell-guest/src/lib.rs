@@ -16,6 +16,7 @@
 mod build;
 mod clock;
 mod controller;
+mod cpu_state;
 mod disk;
 mod error;
 mod image;
