@@ -41,12 +41,12 @@ fn random(seed: u64) -> SsdParams {
     p.prog_ns = ns(d.within(300.0, 2500.0));
     p.prog_rested_ns = p.prog_ns;
     p.susp_ns = d.of(&[0, 20_000]);
-    p.fw_read_ns = ns(if p.nvme {
+    p.fw_read_ns = ns(if p.queued_flush {
         d.within(0.7, 3.0)
     } else {
         d.within(8.0, 20.0)
     });
-    p.fw_write_ns = ns(if p.nvme {
+    p.fw_write_ns = ns(if p.queued_flush {
         d.within(0.7, 3.0)
     } else {
         d.within(8.0, 30.0)

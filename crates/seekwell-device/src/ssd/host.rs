@@ -37,7 +37,7 @@ impl Front {
         Front {
             stage: 0,
             links: [0; 2],
-            duplex: p.nvme,
+            duplex: p.queued_flush,
             cmd: p.cmd_ns,
             per_sector: libm::round(512.0e3 * 1024.0 / p.link_mb) as u64,
             fw: [p.fw_read_ns, p.fw_write_ns],
@@ -146,7 +146,7 @@ pub(super) fn facts(p: &SsdParams, name: &str, pages: u64) -> DeviceFacts {
         hw_queues: p.hw_queues,
         write_cache: p.write_cache,
         fua: p.fua,
-        flush_queueable: p.nvme,
+        flush_queueable: p.queued_flush,
         physical_block_bytes: 4096,
         ..DeviceFacts::plain(name, Sector(pages * 8), p.depth)
     }

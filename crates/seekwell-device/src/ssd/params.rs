@@ -10,17 +10,22 @@ const NONE: (f64, f64) = (0.0, 0.0);
 const PAGE: f64 = 4096.0;
 
 const LINK_WORDS: &[&str] = &[
-    "sata-1.5", "sata-3", "sata-6", "pcie-3x4", "pcie-4x4", "pcie-5x4",
+    "sata-1.5", "sata-3", "sata-6", "pcie-3x4", "pcie-4x4", "pcie-5x4", "usb-5g", "usb-10g",
+    "ufs-g4", "ufs-g5",
 ];
 
 /// For each link type: payload rate in MB/s, and link time per command in ns.
-const LINKS: [(f64, u64); 6] = [
+const LINKS: [(f64, u64); 10] = [
     (135.0, 5_000),
     (270.0, 3_000),
     (550.0, 3_000),
     (3_300.0, 0),
     (7_000.0, 0),
     (14_000.0, 0),
+    (430.0, 20_000),
+    (980.0, 10_000),
+    (2_100.0, 0),
+    (4_200.0, 0),
 ];
 
 /// Declarations of all parameters of the kind `ssd`. A page is 4 KiB, regardless of the page size
@@ -42,11 +47,12 @@ pub static DEFS: &[Def] = &[
     Def::new("capacity", Dim::Count("sectors"), None, (8.0, 1e12),
         "user sectors of 512 bytes"),
     Def::new("link", Dim::Word(LINK_WORDS), Some("sata-6"), NONE,
-        "host link; on SATA, FLUSH and TRIM run alone and the link is half-duplex"),
+        "host link; on SATA and USB, FLUSH and TRIM run alone and the link is half-duplex"),
     Def::new("link_rate", Dim::Rate, None, RATE,
-        "payload rate of the link; absent: 135, 270, 550 (SATA), 3300, 7000, 14000 (PCIe)"),
+        "payload rate of the link; absent: 135, 270, 550 (SATA), 3300, 7000, 14000 (PCIe), \
+         430, 980 (USB), 2100, 4200 (UFS, two lanes)"),
     Def::new("t_cmd", Dim::Time, None, MS,
-        "link time per command; absent: 5, 3, 3 us (SATA), 0 (PCIe)"),
+        "link time per command; absent: 5, 3, 3 us (SATA), 20, 10 us (USB), 0 (PCIe, UFS)"),
     Def::new("depth", Dim::Count("commands"), Some("31"), (1.0, 65_536.0),
         "maximum number of commands accepted at a time"),
     Def::new("hw_queues", Dim::Count("queues"), Some("1"), (1.0, 1024.0),
@@ -174,8 +180,8 @@ pub struct SsdParams {
     pub scale: u64,
     /// Number of user pages.
     pub pages: u64,
-    /// True for NVMe (queued FLUSH, duplex link), false for SATA.
-    pub nvme: bool,
+    /// True for NVMe and UFS (queued FLUSH, duplex link), false for SATA and USB.
+    pub queued_flush: bool,
     /// Payload rate of the link, MB/s.
     pub link_mb: f64,
     /// Link time per command.
@@ -294,7 +300,7 @@ impl SsdParams {
             fill: p.num("fill")?,
             scale: p.num("scale")? as u64,
             pages: sectors / 8,
-            nvme: word.starts_with("pcie"),
+            queued_flush: word.starts_with("pcie") || word.starts_with("ufs"),
             link_mb: keep("link_rate").unwrap_or(link_mb),
             cmd_ns: keep("t_cmd").map_or(cmd_ns, |ms| libm::round(ms * 1e6) as u64),
             depth: count("depth")?,

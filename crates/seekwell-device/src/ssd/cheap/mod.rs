@@ -182,6 +182,32 @@ impl CheapSsd {
         end
     }
 
+    /// Programs the pending pages if they fill a program. Returns its end, or 0.
+    #[inline]
+    fn program_if_full(&mut self, since: u64, at: u64) -> u64 {
+        let full = if self.slc_used < self.wear.slc_limit {
+            self.p.slc_k
+        } else {
+            self.p.k
+        };
+        if self.buffer.pending.len() as u32 >= full {
+            self.program(since, at)
+        } else {
+            0
+        }
+    }
+
+    /// Puts a changed page of the map into the buffer, like a page of the host, if there is space.
+    fn write_map_page(&mut self, since: u64, at: u64) -> u64 {
+        if self.buffer.free == 0 {
+            return 0;
+        }
+        self.buffer.free -= 1;
+        self.buffer.pending.push(NEVER);
+        self.internal += 4096;
+        self.program_if_full(since, at)
+    }
+
     /// Records the address of a write. Returns true if the write continues a sequential stream.
     #[inline]
     fn classify(&mut self, sector: u64, sectors: u32, first: u64, n: u32) -> bool {
@@ -247,23 +273,16 @@ impl CheapSsd {
             let look = self.map.touch(page, true);
             if look.miss || look.write_back {
                 let unit = self.somewhere(page);
-                self.flash.read(at, unit, 1, 0);
+                self.flash.read(since, unit, 1, 0);
                 if look.write_back {
-                    self.flash.program(since, at, 1, None, 0);
+                    end = end.max(self.write_map_page(since, at));
                 }
             }
             let mask = self.buffer.recent.len() - 1;
             self.buffer.recent[spread(page) as usize & mask] = (page, NEVER);
             self.buffer.pending.push(page);
             self.buffer.random += u32::from(!ordered);
-            let full = if self.slc_used < self.wear.slc_limit {
-                self.p.slc_k
-            } else {
-                self.p.k
-            };
-            if self.buffer.pending.len() as u32 >= full {
-                end = end.max(self.program(since, at));
-            }
+            end = end.max(self.program_if_full(since, at));
         }
         if c.fua && !self.p.plp {
             if !self.buffer.pending.is_empty() {
@@ -324,7 +343,7 @@ impl Device for CheapSsd {
             self.fold(t);
         }
         // A command that runs alone waits for all earlier commands, and delays all later commands.
-        let alone = !self.p.nvme && matches!(command.op, Op::Flush | Op::Discard);
+        let alone = !self.p.queued_flush && matches!(command.op, Op::Flush | Op::Discard);
         let begin = if alone { t.max(self.latest) } else { t };
         let at = match command.op {
             Op::Flush => self.flush(begin),

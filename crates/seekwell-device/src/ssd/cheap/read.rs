@@ -24,15 +24,18 @@ impl CheapSsd {
         n: u32,
         mut each: impl FnMut(u64, u32, u64),
     ) -> u64 {
-        let mut ready = ready;
         let look = self.map.touch(first, false);
+        // The data are read after the map. But the units of the data are booked from `ready` on:
+        // a unit that is booked for later would be idle until then.
+        let mut delay = 0;
         if look.miss {
             let unit = self.somewhere(!(first / COVERS));
-            ready = self.flash.read(ready, unit, 1, 0);
+            delay = self.flash.read(ready, unit, 1, 0) - ready;
             if look.write_back {
-                self.flash.program(ready, ready, 1, None, 0);
+                self.write_map_page(ready, ready);
             }
         }
+        let mut each = |page, n, at: u64| each(page, n, at + delay);
         let mut last = ready;
         let (mut page, end) = (first, first + u64::from(n));
         match self.regions.get(first / REGION) {
@@ -65,7 +68,7 @@ impl CheapSsd {
                 }
             }
         }
-        last
+        last + delay
     }
 
     /// Does the same as [`Self::flash_read`] for pages in several regions.

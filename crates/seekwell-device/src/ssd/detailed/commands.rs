@@ -67,7 +67,7 @@ impl DetailedSsd {
                 let at = self.front.link(t, 1, ns).max(f + ns);
                 self.enter_writes(at, c);
             }
-            Op::Flush | Op::Discard if !self.p.nvme => {
+            Op::Flush | Op::Discard if !self.p.queued_flush => {
                 self.alone = Some((c, false));
                 self.begin_alone();
             }
@@ -110,6 +110,8 @@ impl DetailedSsd {
             }
             ahead.life = ahead.life.wrapping_add(1);
             (ahead.from, ahead.to) = (first, first);
+            // Pages of the old stream that still arrive are ignored.
+            ahead.ring.fill(READY);
         }
         self.cmds[c as usize].stream = Some((i as u8, ahead.life));
         let mask = ahead.ring.len() as u32 - 1;
@@ -137,10 +139,16 @@ impl DetailedSsd {
             .min(end + mask)
             .min(self.p.pages as u32);
         let life = ahead.life;
-        self.ahead[i].to = self.ahead[i].to.max(to);
         let mut page = from;
         while page < to {
             let (place, n) = self.together(page, to);
+            // A cell is free when its earlier page has arrived. Commands may wait for that page.
+            let ring = &self.ahead[i].ring;
+            let free = (page..page + n).take_while(|q| ring[(q & mask) as usize] == READY);
+            let n = free.count() as u32;
+            if n == 0 {
+                break;
+            }
             for q in page..page + n {
                 let cell = if matches!(place, Place::Flash(_)) {
                     COMING
@@ -159,6 +167,7 @@ impl DetailedSsd {
             }
             page += n;
         }
+        self.ahead[i].to = self.ahead[i].to.max(page);
     }
 
     /// Returns the place of a user page. Also returns the number of pages from this page on (before
