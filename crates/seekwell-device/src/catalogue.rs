@@ -11,6 +11,7 @@ use crate::error::{DeviceError, ParamError};
 use crate::hdd::{self, FastHdd, Hdd, HddParams};
 use crate::preset::{Def, Preset, Source};
 use crate::raid::{self, LeafOptions};
+use crate::smr::{self, Smr, SmrParams};
 use crate::ssd::{self, CheapSsd, DetailedSsd, SsdParams};
 use crate::{files, guest, spec};
 pub use members::open_member;
@@ -49,7 +50,19 @@ const BUILT_IN_KINDS: &[Kind] = &[
         plain: None,
     },
     Kind {
+        name: "smr",
+        defs: smr::DEFS,
+        build: build_smr,
+        plain: None,
+    },
+    Kind {
         name: "ssd",
+        defs: ssd::DEFS,
+        build: build_ssd,
+        plain: None,
+    },
+    Kind {
+        name: "ufs",
         defs: ssd::DEFS,
         build: build_ssd,
         plain: None,
@@ -62,6 +75,12 @@ const BUILT_IN_KINDS: &[Kind] = &[
     },
     Kind {
         name: "sd",
+        defs: emmc::DEFS,
+        build: build_emmc,
+        plain: None,
+    },
+    Kind {
+        name: "usb",
         defs: emmc::DEFS,
         build: build_emmc,
         plain: None,
@@ -222,11 +241,26 @@ fn build_constant(p: &Preset, _seed: u64) -> Result<Opened, ParamError> {
 }
 
 fn build_hdd(p: &Preset, seed: u64) -> Result<Opened, ParamError> {
-    let params = HddParams::from_preset(p)?;
+    mechanics(p, &HddParams::from_preset(p)?, seed)
+}
+
+fn mechanics(p: &Preset, params: &HddParams, seed: u64) -> Result<Opened, ParamError> {
     Ok(match p.word("model") {
-        "fast" => Box::new(FastHdd::new(&params, seed)?),
-        _ => Box::new(Hdd::new(&params, seed)?),
+        "fast" => Box::new(FastHdd::new(params, seed)?),
+        _ => Box::new(Hdd::new(params, seed)?),
     })
+}
+
+fn build_smr(p: &Preset, seed: u64) -> Result<Opened, ParamError> {
+    let own = SmrParams::from_preset(p)?;
+    let params = HddParams {
+        capacity: Smr::needed(&own),
+        // The parameter of the same name decides when the host's writes complete.
+        write_cache: true,
+        ..HddParams::from_preset(p)?
+    };
+    let mechanics = mechanics(p, &params, seed)?;
+    Ok(Box::new(Smr::new(own, mechanics, seed)))
 }
 
 fn build_ssd(p: &Preset, seed: u64) -> Result<Opened, ParamError> {
@@ -527,7 +561,7 @@ pub fn open_hdd(spec: &str, seed: u64) -> Result<Hdd, DeviceError> {
 /// devices NAME` prints them.
 pub fn describe(spec: &str) -> Result<Preset, DeviceError> {
     let mut preset = read_preset(spec)?;
-    if preset.kind == "ssd" {
+    if matches!(preset.kind, "ssd" | "ufs") {
         ssd::state_scale(&mut preset);
     }
     Ok(preset)

@@ -3,10 +3,10 @@
 //!
 //! An operation of up to 256 KiB costs one token. A larger operation costs one token per 256 KiB.
 //! The bucket for operations fills at the base rate of the volume, and empties at most at its burst
-//! rate. The bucket for bytes saves no tokens for a burst. An operation takes its tokens even if
-//! the bucket holds fewer. Then the bucket is in debt, and the next operation waits until the debt
-//! is refilled. Operations wait in order of arrival. Latencies are drawn from a log-normal
-//! distribution.
+//! rate. The bucket for bytes works in the same way; by default it saves no tokens for a burst. An
+//! operation takes its tokens even if the bucket holds fewer. Then the bucket is in debt, and the
+//! next operation waits until the debt is refilled. Operations wait in order of arrival. Latencies
+//! are drawn from a log-normal distribution.
 //!
 //! The model leaves out the limits of the virtual machine, multi-attach, the slow first read of a
 //! block restored from a snapshot, and replication pauses.
@@ -33,7 +33,11 @@ pub static DEFS: &[Def] = &[
     Def::new("credits", Dim::Real("operations"), Some("0"), (0.0, 1e9),
         "maximum number of operations that can be saved as credits; also the credits at the start"),
     Def::new("bandwidth", Dim::Rate, Some("131"), (0.1, 1e5),
-        "limit of the data rate"),
+        "sustained data rate"),
+    Def::new("burst_bandwidth", Dim::Rate, None, (0.1, 1e5),
+        "burst data rate while byte credits last; absent: as bandwidth"),
+    Def::new("byte_credits", Dim::Bytes, Some("0"), (0.0, 1e15),
+        "maximum amount of data that can be saved as credits; also the credits at the start"),
     Def::new("unit", Dim::Bytes, Some("256KiB"), (512.0, 1e8),
         "an operation of up to this size counts as one"),
     Def::new("read_latency", Dim::Time, Some("0.7"), (0.001, 1000.0),
@@ -118,6 +122,17 @@ impl Cloud {
                 "make burst_iops at least iops",
             ));
         }
+        let bandwidth = p.num("bandwidth")?;
+        let burst_bandwidth = p.num_opt("burst_bandwidth").unwrap_or(bandwidth);
+        if burst_bandwidth < bandwidth {
+            return Err(ParamError::new(
+                "burst_bandwidth",
+                format!(
+                    "a burst of {burst_bandwidth} MB/s is below the base rate of {bandwidth} MB/s"
+                ),
+                "make burst_bandwidth at least bandwidth",
+            ));
+        }
         let sectors = Sector((p.num("capacity")? / 512.0) as u64);
         let facts = DeviceFacts {
             hw_queues: p.num("hw_queues")? as u16,
@@ -125,12 +140,14 @@ impl Cloud {
             physical_block_bytes: 4096,
             ..DeviceFacts::plain(&p.name, sectors, p.num("depth")? as u32)
         };
-        let rate = p.num("bandwidth")? * 1e6 / 512.0;
+        // In the bucket for bytes, one token is one sector.
+        let tokens = |mb: f64| mb * 1e6 / 512.0;
+        let byte_credits = p.num("byte_credits")? / 512.0;
         Ok(Cloud {
             facts,
             rng: rng::stream(seed, "cloud"),
             operations: Bucket::new(iops, burst, p.num("credits")?),
-            bytes: Bucket::new(rate, rate, 0.0),
+            bytes: Bucket::new(tokens(bandwidth), tokens(burst_bandwidth), byte_credits),
             unit: (p.num("unit")? / 512.0) as u64,
             latency: [p.num("read_latency")?, p.num("write_latency")?],
             sigma: p.num("sigma")?,

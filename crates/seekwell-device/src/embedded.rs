@@ -7,8 +7,16 @@ pub(crate) const BUILT_IN_FILES: &[(&str, &str)] = &[
         include_str!("../presets/constant-constant.toml"),
     ),
     (
+        "hdd-cheetah-15k7.toml",
+        include_str!("../presets/hdd-cheetah-15k7.toml"),
+    ),
+    (
         "hdd-exos-x18.toml",
         include_str!("../presets/hdd-exos-x18.toml"),
+    ),
+    (
+        "hdd-exos-x24.toml",
+        include_str!("../presets/hdd-exos-x24.toml"),
     ),
     (
         "hdd-hitachi-7k200.toml",
@@ -31,16 +39,36 @@ pub(crate) const BUILT_IN_FILES: &[(&str, &str)] = &[
         include_str!("../presets/hdd-sata320-2006.toml"),
     ),
     (
+        "hdd-savvio-10k4.toml",
+        include_str!("../presets/hdd-savvio-10k4.toml"),
+    ),
+    (
         "hdd-st2000dm006.toml",
         include_str!("../presets/hdd-st2000dm006.toml"),
+    ),
+    (
+        "smr-st8000as0002.toml",
+        include_str!("../presets/smr-st8000as0002.toml"),
     ),
     (
         "ssd-nvme-dc-2t.toml",
         include_str!("../presets/ssd-nvme-dc-2t.toml"),
     ),
     (
+        "ssd-nvme-dramless-1t.toml",
+        include_str!("../presets/ssd-nvme-dramless-1t.toml"),
+    ),
+    (
         "ssd-nvme-gen4-tlc-2t.toml",
         include_str!("../presets/ssd-nvme-gen4-tlc-2t.toml"),
+    ),
+    (
+        "ssd-nvme-qlc-1t.toml",
+        include_str!("../presets/ssd-nvme-qlc-1t.toml"),
+    ),
+    (
+        "ssd-optane-p4800x.toml",
+        include_str!("../presets/ssd-optane-p4800x.toml"),
     ),
     (
         "ssd-s3700-100.toml",
@@ -55,16 +83,52 @@ pub(crate) const BUILT_IN_FILES: &[(&str, &str)] = &[
         include_str!("../presets/ssd-sata3-256-2011.toml"),
     ),
     (
+        "ssd-usb-sata-bot.toml",
+        include_str!("../presets/ssd-usb-sata-bot.toml"),
+    ),
+    (
+        "ssd-usb-sata-uas.toml",
+        include_str!("../presets/ssd-usb-sata-uas.toml"),
+    ),
+    (
         "ssd-x25m-g2-160.toml",
         include_str!("../presets/ssd-x25m-g2-160.toml"),
+    ),
+    (
+        "ufs-ufs31-256.toml",
+        include_str!("../presets/ufs-ufs31-256.toml"),
+    ),
+    (
+        "ufs-ufs40-256.toml",
+        include_str!("../presets/ufs-ufs40-256.toml"),
     ),
     (
         "emmc-motog-sandisk8.toml",
         include_str!("../presets/emmc-motog-sandisk8.toml"),
     ),
     (
+        "sd-raspberry-pi-a2.toml",
+        include_str!("../presets/sd-raspberry-pi-a2.toml"),
+    ),
+    (
         "sd-samsung-evoplus32.toml",
         include_str!("../presets/sd-samsung-evoplus32.toml"),
+    ),
+    (
+        "sd-sandisk-extreme-a2.toml",
+        include_str!("../presets/sd-sandisk-extreme-a2.toml"),
+    ),
+    (
+        "sd-sandisk-ultra-a1.toml",
+        include_str!("../presets/sd-sandisk-ultra-a1.toml"),
+    ),
+    (
+        "usb-samsung-fit32.toml",
+        include_str!("../presets/usb-samsung-fit32.toml"),
+    ),
+    (
+        "usb-sandisk-flair64.toml",
+        include_str!("../presets/usb-sandisk-flair64.toml"),
     ),
     (
         "cloud-aws-gp2-100.toml",
@@ -73,6 +137,42 @@ pub(crate) const BUILT_IN_FILES: &[(&str, &str)] = &[
     (
         "cloud-aws-gp3-500.toml",
         include_str!("../presets/cloud-aws-gp3-500.toml"),
+    ),
+    (
+        "cloud-aws-io2-500.toml",
+        include_str!("../presets/cloud-aws-io2-500.toml"),
+    ),
+    (
+        "cloud-aws-st1-2t.toml",
+        include_str!("../presets/cloud-aws-st1-2t.toml"),
+    ),
+    (
+        "cloud-azure-p10.toml",
+        include_str!("../presets/cloud-azure-p10.toml"),
+    ),
+    (
+        "cloud-azure-p30.toml",
+        include_str!("../presets/cloud-azure-p30.toml"),
+    ),
+    (
+        "cloud-azure-premium-v2-512.toml",
+        include_str!("../presets/cloud-azure-premium-v2-512.toml"),
+    ),
+    (
+        "cloud-gcp-hyperdisk-balanced-500.toml",
+        include_str!("../presets/cloud-gcp-hyperdisk-balanced-500.toml"),
+    ),
+    (
+        "cloud-gcp-pd-balanced-500.toml",
+        include_str!("../presets/cloud-gcp-pd-balanced-500.toml"),
+    ),
+    (
+        "cloud-gcp-pd-ssd-500.toml",
+        include_str!("../presets/cloud-gcp-pd-ssd-500.toml"),
+    ),
+    (
+        "cloud-gcp-pd-standard-500.toml",
+        include_str!("../presets/cloud-gcp-pd-standard-500.toml"),
     ),
     (
         "controller-plain.toml",
@@ -117,5 +217,13 @@ pub(crate) const BUILT_IN_FILES: &[(&str, &str)] = &[
     (
         "virtual-vm-virtio-nvme.toml",
         include_str!("../presets/virtual-vm-virtio-nvme.toml"),
+    ),
+    (
+        "virtual-vm-virtio-blk.toml",
+        include_str!("../presets/virtual-vm-virtio-blk.toml"),
+    ),
+    (
+        "virtual-vm-virtio-scsi.toml",
+        include_str!("../presets/virtual-vm-virtio-scsi.toml"),
     ),
 ];

@@ -72,7 +72,7 @@ fn parse_footprint(text: &str) -> Result<Footprint, DeviceError> {
 
 fn own(preset: &Preset) -> u64 {
     match preset.kind {
-        "ssd" => ssd::footprint(preset),
+        "ssd" | "ufs" => ssd::footprint(preset),
         _ => 0,
     }
 }

@@ -18,7 +18,9 @@ pub static DEFS: &[Def] = &[
     Def::new("depth", Dim::Count("requests"), Some("256"), (1.0, 4096.0),
         "requests per ring: 128 before QEMU 5.0, 256 since; 1: emulated IDE"),
     Def::new("queues", Dim::Count("queues"), Some("1"), (1.0, 64.0),
-        "number of rings; each has an I/O thread"),
+        "number of rings, which the guest sees as hardware queues"),
+    Def::new("threads", Dim::Count("threads"), None, (1.0, 64.0),
+        "number of the host's I/O threads; absent: one per ring (iothread-vq-mapping of QEMU)"),
     Def::new("exit", Dim::Time, Some("10us"), (0.0, 10.0),
         "time from the guest's notification to the host's thread"),
     Def::new("irq", Dim::Time, Some("10us"), (0.0, 10.0),
@@ -107,6 +109,8 @@ pub struct GuestParams {
     pub depth: u32,
     /// Number of rings.
     pub queues: u32,
+    /// Number of the host's I/O threads.
+    pub threads: u32,
     /// Time from the guest to the host, per request.
     pub exit: Nanos,
     /// Time from the host to the guest (interrupt), per completion.
@@ -179,6 +183,7 @@ impl GuestParams {
             host_scheduler: text(p, "host_scheduler"),
             depth: p.num("depth")? as u32,
             queues: p.num("queues")? as u32,
+            threads: p.num_opt("threads").unwrap_or(p.num("queues")?) as u32,
             exit: nanos(p.num("exit")?),
             irq: nanos(p.num("irq")?),
             thread: nanos(p.num("thread")?),

@@ -25,6 +25,7 @@ mod names;
 pub mod preset;
 pub mod probe;
 pub mod raid;
+pub mod smr;
 pub mod spec;
 pub mod ssd;
 
@@ -42,4 +43,5 @@ pub use footprint::{DEVICES_MAX, Footprint, footprint};
 pub use guest::GuestParams;
 pub use hdd::{FastHdd, Hdd, HddParams};
 pub use preset::{Param, Preset, Source, Value};
+pub use smr::{Smr, SmrParams};
 pub use ssd::{CheapSsd, DetailedSsd, SsdParams};

@@ -151,7 +151,7 @@ fn invalid_specifications_are_rejected_with_a_remedy() {
         ("raid5:members=4", "needs schedulers"),
         (
             "virtual:vm-virtio",
-            "did you mean `virtual:vm-virtio-hdd` or `virtual:vm-virtio-nvme`",
+            "did you mean `virtual:vm-virtio-hdd`, `virtual:vm-virtio-nvme` or `virtual:vm-virtio-blk`",
         ),
         ("cloud:gp3,burst_iops=10", "below the base rate"),
         (
@@ -466,14 +466,14 @@ fn device_is_found_by_any_common_word() {
     for (spec, expected) in [
         (
             "nvme",
-            "no device is called \"nvme\"; there are ssd:nvme-dc-2t, ssd:nvme-gen4-tlc-2t, \
-             virtual:vm-virtio-nvme",
+            "no device is called \"nvme\"; there are ssd:nvme-dc-2t, ssd:nvme-dramless-1t, \
+             ssd:nvme-gen4-tlc-2t, ssd:nvme-qlc-1t, virtual:vm-virtio-nvme",
         ),
         ("travelstar", "there are hdd:hitachi-7k200;"),
         ("hitachi-7k20", "there are hdd:hitachi-7k200;"),
         ("motgo", "did you mean `emmc:motog-sandisk8`?"),
         ("ssd", "name one of ssd:nvme-dc-2t, "),
-        ("ssd:nvme", "`ssd:nvme-dc-2t` or `ssd:nvme-gen4-tlc-2t`?"),
+        ("ssd:nvme", "`ssd:nvme-dc-2t`"),
         ("disk:hitachi-7k200", "did you mean `hdd:hitachi-7k200`?"),
         ("tape", "with one of: constant, hdd"),
         ("tape:reel", "kinds are constant, hdd"),

@@ -117,7 +117,7 @@ impl<B: BioSink> VirtualDisk<B> {
             inside: Vec::new(),
             free: Vec::new(),
             outstanding: 0,
-            threads: vec![Instant::default(); p.queues.max(1) as usize],
+            threads: vec![Instant::default(); p.threads.max(1) as usize],
             next_thread: 0,
             events: BinaryHeap::new(),
             sequence: 0,
@@ -364,7 +364,7 @@ impl<B: BioSink> Device for VirtualDisk<B> {
                 (self.inside.len() - 1) as u32
             }
         };
-        // The rings are used in turn. The thread of a ring serves one request at a time.
+        // The threads are used in turn. A thread serves one request at a time.
         let thread = self.next_thread % self.threads.len();
         self.next_thread += 1;
         let t = &mut self.threads[thread];

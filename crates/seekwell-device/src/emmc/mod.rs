@@ -1,4 +1,4 @@
-//! The eMMC storage of a phone, and SD cards. Such a card executes one command at a time. The time
+//! The eMMC storage of a phone, SD cards, and USB sticks. Such a card executes one command at a time. The time
 //! of a write depends on its address.
 //!
 //! The model covers:
@@ -89,7 +89,9 @@ impl Emmc {
             flush_queueable: false,
             max_sectors: Sectors(p.max_request),
             can_stop: p.hpi,
-            mmc: Some(p.host),
+            mmc: p.host,
+            // USB sticks do not say how their medium works, so Linux takes them for hard disks.
+            rotational: p.host.is_none(),
             ..DeviceFacts::plain(&p.name, Sector(p.capacity), 1)
         };
         Emmc {
@@ -118,6 +120,10 @@ impl Emmc {
         self.cached_sectors
     }
 
+    /// Returns the maximum number of writes per packed group.
+    fn most_packed(&self) -> usize {
+        self.p.host.map_or(0, |h| h.max_packed as usize)
+    }
     fn uniform(&mut self) -> f64 {
         (self.rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -201,7 +207,7 @@ impl Emmc {
         if self.drained == 0 {
             t += self.p.write_base_ns;
         }
-        self.drained = (self.drained + 1) % self.p.host.max_packed.max(1);
+        self.drained = (self.drained + 1) % self.most_packed().max(1) as u32;
         let (place, gc) = self.place(lba, n);
         (t + place) * self.noise(self.p.noise.1) + gc
     }
@@ -303,7 +309,7 @@ impl Device for Emmc {
         self.begin(now, std::slice::from_ref(&command))
     }
     fn accept_packed(&mut self, now: Instant, group: &[Command]) -> Accept {
-        let most = self.p.host.max_packed as usize;
+        let most = self.most_packed();
         if group.is_empty() || group.len() > most || group.iter().any(|c| c.op != Op::Write) {
             return Accept::Busy;
         }

@@ -1,4 +1,4 @@
-//! The parameters of an eMMC or SD card: their declarations and their typed values.
+//! The parameters of an eMMC, an SD card or a USB stick: their declarations and their typed values.
 
 use crate::error::ParamError;
 use crate::preset::{Def, Dim, Preset};
@@ -42,6 +42,7 @@ pub static DEFS: &[Def] = &[
     Def::new("max_packed", Dim::Count("writes"), Some("63"), (0.0, 63.0), "maximum number of writes per packed group; 0: no packing"),
     Def::new("pack_item", Dim::Time, Some("20us"), (0.0, 1e3), "time per write of a packed group, apart from its length"),
     // Host driver
+    Def::new("driver", Dim::Word(&["mmc", "usb-storage"]), Some("mmc"), (0.0, 0.0), "driver of the host; with usb-storage the disk appears as rotating, and the other values of the driver have no effect"),
     Def::new("packing", Dim::Word(&["off", "always", "after"]), Some("off"), (0.0, 0.0), "when the driver packs writes: never, always (Linux 3.9), or after consecutive writes (Code Aurora)"),
     Def::new("pack_after", Dim::Count("writes"), Some("17"), (0.0, 1e6), "packing=after: number of consecutive writes after which packing begins"),
     Def::new("host_wakes", Dim::Flag, Some("yes"), (0.0, 0.0), "a new request wakes the driver while it waits for the card (Linux 3.8)"),
@@ -83,7 +84,8 @@ pub struct EmmcParams {
     pub hpi: bool,
     pub hpi_stop_ns: u64,
     pub pack_item_ns: f64,
-    pub host: MmcHost,
+    /// The driver of a card; `None` for a USB stick.
+    pub host: Option<MmcHost>,
     pub noise: (f64, f64),
 }
 
@@ -174,11 +176,14 @@ impl EmmcParams {
             hpi: p.flag("hpi"),
             hpi_stop_ns: ns("hpi_stop")? as u64,
             pack_item_ns: ns("pack_item")?,
-            host: MmcHost {
-                max_packed,
-                packing,
-                wakes: p.flag("host_wakes"),
-                prepare: Nanos(ns("prepare")? as u64),
+            host: match p.word("driver") {
+                "usb-storage" => None,
+                _ => Some(MmcHost {
+                    max_packed,
+                    packing,
+                    wakes: p.flag("host_wakes"),
+                    prepare: Nanos(ns("prepare")? as u64),
+                }),
             },
             noise: (p.num("noise_read")?, p.num("noise_write")?),
         })

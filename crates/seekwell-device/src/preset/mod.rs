@@ -13,7 +13,7 @@ pub(crate) use units::nanos;
 pub use units::{Dim, Value};
 
 /// The declaration of one parameter of a kind of device.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Def {
     /// Name in preset files and overrides.
     pub key: &'static str,

@@ -4,8 +4,10 @@
 //! family of devices needs a file here, and an entry in `ALONE` or `QUEUED`.
 
 mod card;
+mod cloud;
 mod figure;
 mod hdd;
+mod smr;
 mod ssd;
 
 pub mod backlog;
@@ -18,7 +20,13 @@ pub use figure::{Bench, Bound, Figure, Group, Measured, Opened, Relation, Row, S
 use seekwell_sim::drive::Progress;
 
 /// Families that are measured on a device alone.
-pub static ALONE: &[&Group] = &[&hdd::GROUP, &ssd::GROUP, &card::GROUP];
+pub static ALONE: &[&Group] = &[
+    &hdd::GROUP,
+    &smr::GROUP,
+    &ssd::GROUP,
+    &card::GROUP,
+    &cloud::GROUP,
+];
 
 /// Families that are measured through a scheduler or on an array.
 static QUEUED: &[&Group] = &[&emmc::GROUP, &raid::GROUP];

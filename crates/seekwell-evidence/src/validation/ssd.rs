@@ -1,7 +1,7 @@
 //! SSDs: rates at the smallest and largest queue depth, the effect of the drive's state, and
 //! flushes.
 
-use super::figure::Bound::{After, Any, Rule};
+use super::figure::Bound::{After, Any, Range, Rule};
 use super::figure::Relation::{Fitted, HeldOut, Indicative, Prediction};
 use super::figure::{Bench, Figure, Group, Measured, SEED, row};
 use seekwell_core::{Accept, Done, Instant, Nanos, Op, rng};
@@ -9,7 +9,7 @@ use seekwell_device::probe::{Client, Run, below, command};
 
 /// The published results of this family and their measurements.
 pub static GROUP: Group = Group {
-    title: "SSDs",
+    title: "SSDs and UFS",
     note: "MB/s are of 10^6 bytes. IOPS are of random 4 KiB commands over the whole drive. The \
            internal parameters are fitted and not known; several sets of parameters give the same \
            results. Data sheets marked \"recalled\" were not checked again. Unless a row says \
@@ -28,6 +28,22 @@ const SHEET: &str = "data sheet";
 const RECALLED: &str = "data sheet (recalled)";
 const KITGURU: &str = "KitGuru review";
 const DISKSIM: &str = "data sheet, by ublk-disksim";
+
+const UFS31: &str = "ufs:ufs31-256";
+const UFS40: &str = "ufs:ufs40-256";
+const QLC: &str = "ssd:nvme-qlc-1t";
+const SN570: &str = "ssd:nvme-dramless-1t";
+const P4800X: &str = "ssd:optane-p4800x";
+const UAS: &str = "ssd:usb-sata-uas";
+const BOT: &str = "ssd:usb-sata-bot";
+const SAMSUNG_UFS: &str = "Samsung, in moneycontrol.com, Jan 2023";
+const ANDROBENCH_UFS: &str = "AndroBench on phones, Notebookcheck (recalled, approximate)";
+const EVANTECH: &str = "Intel, in evantechbook.com";
+const TOMS: &str = "Tom's Hardware";
+const WD: &str = "WD, table at ssdwiki.com";
+const ANANDTECH: &str = "AnandTech, P4800X";
+const PI_STORAGE: &str = "ricsanfre/pi-storage-benchmark, Raspberry Pi 4";
+const GEERLING: &str = "Geerling, Raspberry Pi 4, 2020";
 
 #[rustfmt::skip]
 static FIGURES: &[Figure] = &[
@@ -125,6 +141,118 @@ static FIGURES: &[Figure] = &[
         SHEET, HeldOut, After(0.23), |b| writes(b, ",state=steady", 256)),
     row("ssd:nvme-dc-2t,variant=detailed,scale=128", "random write, steady state", "IOPS",
         (130_000.0, 130_000.0), SHEET, HeldOut, After(0.23), |b| writes(b, ",state=steady", 256)),
+    row(UFS31, "sequential read", "MB/s", (2100.0, 2100.0),
+        SAMSUNG_UFS, Fitted, Rule(0.10), |b| sequential(b, "", Op::Read, 8)),
+    row(UFS31, "sequential write, WriteBooster", "MB/s", (1200.0, 1200.0),
+        SAMSUNG_UFS, Fitted, Rule(0.10), |b| sequential(b, ",state=fresh", Op::Write, 8)),
+    row(UFS31, "sequential write, no WriteBooster", "MB/s", (557.0, 557.0),
+        "Kioxia 256 GB on a Radxa Dragon Q6A, dd", Fitted, Rule(0.10), |b| sequential(b, ",slc_bytes=0", Op::Write, 8)),
+    row(UFS31, "random read, depth 32", "IOPS", (100_000.0, 100_000.0),
+        RECALLED, Fitted, Rule(0.10), |b| reads(b, 32)),
+    row(UFS31, "random write, depth 32, WriteBooster", "IOPS", (70_000.0, 70_000.0),
+        RECALLED, Fitted, Rule(0.10), |b| writes(b, ",state=fresh", 32)),
+    // Fixed bound Range: the model gives 2016 MB/s.
+    row(UFS31, "sequential 512 KiB read, depth 1", "MB/s", (1703.0, 1811.0),
+        "two chips on a Radxa Dragon Q6A, dd", HeldOut, After(0.15), |b| in_order(b, Op::Read, 1024, 1)),
+    row(UFS31, "random read, 8 threads", "MB/s", (200.0, 300.0),
+        ANDROBENCH_UFS, Indicative, Any, |b| Ok(reads(b, 8)? * 4096.0 / 1e6)),
+    row(UFS31, "random write, 8 threads, WriteBooster", "MB/s", (200.0, 300.0),
+        ANDROBENCH_UFS, HeldOut, Range, |b| Ok(writes(b, ",state=fresh", 8)? * 4096.0 / 1e6)),
+    row(UFS40, "sequential read", "MB/s", (4200.0, 4200.0),
+        SAMSUNG_UFS, Fitted, Rule(0.10), |b| sequential(b, "", Op::Read, 8)),
+    row(UFS40, "sequential write, WriteBooster", "MB/s", (2800.0, 2800.0),
+        SAMSUNG_UFS, Fitted, Rule(0.10), |b| sequential(b, ",state=fresh", Op::Write, 8)),
+    row(UFS40, "random read, 8 threads", "MB/s", (400.0, 400.0),
+        ANDROBENCH_UFS, Fitted, Rule(0.10), |b| Ok(reads(b, 8)? * 4096.0 / 1e6)),
+    row(UFS40, "random write, 8 threads, WriteBooster", "MB/s", (400.0, 600.0),
+        ANDROBENCH_UFS, Indicative, Any, |b| Ok(writes(b, ",state=fresh", 8)? * 4096.0 / 1e6)),
+    // Fixed bound Range: the model gives 4057 MB/s.
+    row(UFS40, "sequential 512 KiB read, depth 1", "MB/s", (3300.0, 3700.0),
+        ANDROBENCH_UFS, HeldOut, After(0.13), |b| in_order(b, Op::Read, 1024, 1)),
+    row(QLC, "random read, depth 1, data on QLC", "IOPS", (6836.0, 6836.0),
+        "AnandTech, full drive (recalled), 28 MB/s", Fitted, Rule(0.05), |b| reads(b, 1)),
+    row(QLC, "random read, depth 256, within 8 GiB", "IOPS", (150_000.0, 150_000.0),
+        RECALLED, Fitted, Rule(0.10), |b| within(b, "", Op::Read, 8, 256)),
+    row(QLC, "random read, depth 256, within 8 GiB", "IOPS", (160_000.0, 160_000.0),
+        TOMS, HeldOut, Rule(0.10), |b| within(b, "", Op::Read, 8, 256)),
+    row(QLC, "random write, depth 256, fast region", "IOPS", (220_000.0, 220_000.0),
+        EVANTECH, Fitted, Rule(0.10), |b| writes(b, ",state=fresh", 256)),
+    row(QLC, "random write, depth 256, fast region", "IOPS", (240_000.0, 240_000.0),
+        TOMS, HeldOut, Rule(0.10), |b| writes(b, ",state=fresh", 256)),
+    row(QLC, "sequential read", "MB/s", (1800.0, 1800.0),
+        EVANTECH, Fitted, Rule(0.10), |b| sequential(b, "", Op::Read, 8)),
+    row(QLC, "sequential write, fast region", "MB/s", (1800.0, 1800.0),
+        EVANTECH, Fitted, Rule(0.10), |b| sequential(b, ",state=fresh", Op::Write, 8)),
+    row(QLC, "sequential write, fast region full", "MB/s", (100.0, 100.0),
+        EVANTECH, Fitted, Rule(0.10), |b| sequential(b, ",slc_bytes=0", Op::Write, 8)),
+    // Fixed bound Rule(0.10): the model gives 100 MB/s.
+    row(QLC, "sequential write, fast region full", "MB/s", (60.0, 60.0),
+        "Linux Format 2019, Crucial P1: same controller and flash", HeldOut, After(0.70),
+        |b| sequential(b, ",slc_bytes=0", Op::Write, 8)),
+    row(SN570, "random read, depth 1, within 1 GiB", "IOPS", (15_500.0, 15_500.0),
+        "CrystalDiskMark in reviews (recalled), 63 MB/s", Fitted, Rule(0.05), |b| within(b, "", Op::Read, 1, 1)),
+    row(SN570, "random read, depth 256, within 8 GiB", "IOPS", (460_000.0, 460_000.0),
+        WD, Fitted, Rule(0.10), |b| within(b, "", Op::Read, 8, 256)),
+    row(SN570, "random write, depth 256, within 8 GiB, fresh", "IOPS", (450_000.0, 450_000.0),
+        WD, Fitted, Rule(0.10), |b| within(b, ",state=fresh", Op::Write, 8, 256)),
+    // Fixed bound Rule(0.05): the model gives 57 504.
+    row(SN570, "random write, depth 1, fresh", "IOPS", (53_000.0, 53_000.0),
+        "CrystalDiskMark in reviews (recalled, approximate)", HeldOut, After(0.12),
+        |b| within(b, ",state=fresh", Op::Write, 1, 1)),
+    row(SN570, "sequential read", "MB/s", (3500.0, 3500.0),
+        WD, Fitted, Rule(0.10), |b| sequential(b, "", Op::Read, 8)),
+    row(SN570, "sequential 1 MiB read, depth 32", "MB/s", (3508.0, 3508.0),
+        "fio, a repository's test record", HeldOut, Rule(0.10), |b| in_order(b, Op::Read, 2048, 32)),
+    row(SN570, "sequential write, fresh", "MB/s", (3000.0, 3000.0),
+        WD, Fitted, Rule(0.10), |b| sequential(b, ",state=fresh", Op::Write, 8)),
+    row(SN570, "sequential write, fast region full", "MB/s", (600.0, 600.0),
+        "TechPowerUp (recalled)", Fitted, Rule(0.10), |b| sequential(b, ",slc_bytes=0", Op::Write, 8)),
+    row(P4800X, "random read, depth 1", "IOPS", (108_300.0, 108_300.0),
+        ANANDTECH, Fitted, Rule(0.05), |b| reads(b, 1)),
+    row(P4800X, "random read, depth 16", "IOPS", (550_000.0, 550_000.0),
+        "Intel, in AnandTech", Fitted, Rule(0.10), |b| reads(b, 16)),
+    row(P4800X, "random read, depth 16", "IOPS", (584_800.0, 584_800.0),
+        ANANDTECH, HeldOut, Rule(0.10), |b| reads(b, 16)),
+    row(P4800X, "random 8 KiB read, depth 8", "IOPS", (280_000.0, 280_000.0),
+        "Tom's Hardware, P4800X", HeldOut, Rule(0.10), |b| at_random(b, "", Op::Read, 16, None, 8, 0, 20_000).map(|r| r.iops())),
+    row(P4800X, "random write, depth 16", "IOPS", (500_000.0, 500_000.0),
+        RECALLED, Fitted, Rule(0.10), |b| writes(b, "", 16)),
+    row(P4800X, "random write, depth 1", "us", (8.0, 10.5),
+        RECALLED, Indicative, Any, |b| Ok(1e6 / writes(b, "", 1)?)),
+    row(P4800X, "random, 70 % reads, depth 16", "IOPS", (500_000.0, 500_000.0),
+        RECALLED, HeldOut, Rule(0.10), |b| mixed(b, 70, 16)),
+    row(P4800X, "sequential read", "MB/s", (2400.0, 2400.0),
+        RECALLED, Fitted, Rule(0.10), |b| sequential(b, "", Op::Read, 8)),
+    row(P4800X, "sequential write", "MB/s", (2000.0, 2000.0),
+        RECALLED, Fitted, Rule(0.10), |b| sequential(b, "", Op::Write, 8)),
+    row(UAS, "random read, depth 1", "IOPS", (4266.0, 4266.0),
+        PI_STORAGE, Fitted, Rule(0.05), |b| reads(b, 1)),
+    row(UAS, "random write, depth 1", "IOPS", (7471.0, 7471.0),
+        PI_STORAGE, Fitted, Rule(0.05), |b| writes(b, "", 1)),
+    row(UAS, "random write, depth 30", "IOPS", (18_730.0, 18_730.0),
+        PI_STORAGE, Fitted, Rule(0.10), |b| within(b, "", Op::Write, 1, 30)),
+    row(UAS, "random read, depth 30", "IOPS", (16_436.0, 24_854.0),
+        PI_STORAGE, HeldOut, Range, |b| within(b, "", Op::Read, 1, 30)),
+    row(UAS, "sequential read", "MB/s", (351.4, 351.4),
+        PI_STORAGE, Fitted, Rule(0.10), |b| sequential(b, "", Op::Read, 8)),
+    // Fixed bounds Rule(0.10): t_lat holds the time of computer and bridge, and a read-ahead hit skips it.
+    row(UAS, "sequential 4 KiB read, depth 1", "IOPS", (7958.0, 7958.0),
+        PI_STORAGE, HeldOut, After(1.18), |b| Ok(in_order(b, Op::Read, 8, 1)? * 1e6 / 4096.0)),
+    row(UAS, "sequential 4 KiB write, depth 1", "IOPS", (6553.0, 6553.0),
+        PI_STORAGE, HeldOut, After(0.17), |b| Ok(in_order(b, Op::Write, 8, 1)? * 1e6 / 4096.0)),
+    // Fixed bounds Rule(0.10); the two presets have different SSDs.
+    row(UAS, "random read at depth 1, UAS over BOT", "x", (1.35, 1.43),
+        GEERLING, HeldOut, After(0.18), |b| over_bot(b, |b| reads(b, 1))),
+    row(UAS, "random write at depth 1, UAS over BOT", "x", (1.20, 1.23),
+        GEERLING, HeldOut, Rule(0.10), |b| over_bot(b, |b| writes(b, "", 1))),
+    row(UAS, "sequential write, UAS over BOT", "x", (1.40, 1.40),
+        GEERLING, HeldOut, After(0.18), |b| over_bot(b, |b| sequential(b, "", Op::Write, 8))),
+    row(BOT, "random read, depth 1", "IOPS", (3689.0, 3689.0),
+        "geerlingguy/turing-pi-cluster issue 11, Raspberry Pi 4", Fitted, Rule(0.05), |b| reads(b, 1)),
+    row(BOT, "random write, depth 1", "IOPS", (5960.0, 5960.0),
+        "geerlingguy/turing-pi-cluster issue 11, Raspberry Pi 4", Fitted, Rule(0.05), |b| writes(b, "", 1)),
+    row(BOT, "sequential read", "MB/s", (234.3, 234.3),
+        "Geerling: UAS is 50 % faster", Fitted, Rule(0.10), |b| sequential(b, "", Op::Read, 8)),
 ];
 
 fn random(b: &Bench, options: &str, op: Op, depth: usize, warm: usize, n: usize) -> Measured<Run> {
@@ -223,4 +351,69 @@ fn left_beside_syncs(b: &Bench) -> Measured<f64> {
     }
     let beside = read as f64 / now.since(Instant::START).as_secs_f64();
     Ok(beside / reads(b, 1)?)
+}
+
+/// Runs random commands of `sectors` in the first `gib` GiB, or over the whole drive.
+#[allow(clippy::too_many_arguments)]
+fn at_random(
+    b: &Bench,
+    options: &str,
+    op: Op,
+    sectors: u32,
+    gib: Option<u64>,
+    depth: usize,
+    warm: usize,
+    n: usize,
+) -> Measured<Run> {
+    let mut c = Client::new(b.open(options)?);
+    let unit = u64::from(sectors);
+    let all = c.device.facts().capacity.0;
+    let places = gib.map_or(all, |g| all.min(g << 21)) / unit;
+    let mut rng = rng::stream(SEED, "validate");
+    let mut next = |_| command(op, below(&mut rng, places) * unit, sectors);
+    c.run(warm, depth, Nanos::ZERO, &mut next);
+    Ok(c.run(n, depth, Nanos::ZERO, &mut next))
+}
+
+/// Returns random 4 KiB commands per second in the first `gib` GiB, after the drive has loaded the map of this range.
+fn within(b: &Bench, options: &str, op: Op, gib: u64, depth: usize) -> Measured<f64> {
+    Ok(at_random(b, options, op, 8, Some(gib), depth, 30_000, 30_000)?.iops())
+}
+
+/// Returns the rate in MB/s of sequential commands of `sectors`.
+fn in_order(b: &Bench, op: Op, sectors: u32, depth: usize) -> Measured<f64> {
+    let mut c = Client::new(b.open("")?);
+    let mut run = |from: usize, n: usize| {
+        c.run(n, depth, Nanos::ZERO, |i| {
+            command(op, (from + i) as u64 * u64::from(sectors), sectors)
+        })
+    };
+    run(0, 50);
+    Ok(run(50, 1000).mb())
+}
+
+/// Returns random 4 KiB commands per second, of which `reads` in 100 are reads.
+fn mixed(b: &Bench, reads: u64, depth: usize) -> Measured<f64> {
+    let mut c = Client::new(b.open("")?);
+    let blocks = c.device.facts().capacity.0 / 8;
+    let mut rng = rng::stream(SEED, "validate");
+    let mut next = |_| {
+        let op = if below(&mut rng, 100) < reads {
+            Op::Read
+        } else {
+            Op::Write
+        };
+        command(op, below(&mut rng, blocks) * 8, 8)
+    };
+    c.run(30_000, depth, Nanos::ZERO, &mut next);
+    Ok(c.run(30_000, depth, Nanos::ZERO, &mut next).iops())
+}
+
+/// Returns a result of this device, divided by the result of the device without a queue.
+fn over_bot(b: &Bench, measure: fn(&Bench) -> Measured<f64>) -> Measured<f64> {
+    let bot = Bench {
+        null: b.null,
+        ..Bench::model(BOT)
+    };
+    Ok(measure(b)? / measure(&bot)?)
 }

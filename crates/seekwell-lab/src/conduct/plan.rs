@@ -69,8 +69,8 @@ fn warm_up(experiment: &Experiment) -> PlannedWarmUp {
 /// medians of published I/O results.
 fn usual_cv(device: &str) -> f64 {
     match device.split(':').next().unwrap_or_default() {
-        "ssd" | "nvme" => 0.0135,
-        "emmc" | "sd" => 0.045,
+        "ssd" | "nvme" | "ufs" => 0.0135,
+        "emmc" | "sd" | "usb" => 0.045,
         "virtual" | "cloud" => 0.10,
         _ => 0.021,
     }

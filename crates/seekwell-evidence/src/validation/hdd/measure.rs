@@ -140,3 +140,17 @@ pub(super) fn sorted_writes(b: &Bench) -> Measured<f64> {
     c.send(command(Op::Flush, 0, 0));
     Ok(run.sectors as f64 * 512.0 / 1e6 / c.now.since(start).as_secs_f64())
 }
+
+/// Returns the time of the longest seek with the command, in ms: the shortest read at the inner end that follows
+/// a read of sector 0. Among many targets, one arrives just behind the head.
+pub(super) fn longest_seek_ms(b: &Bench) -> Measured<f64> {
+    let (mut c, _, capacity) = client(b, ",look_ahead=off,p_miss=0")?;
+    let mut least = f64::INFINITY;
+    for i in 0..400 {
+        // New sectors each time, because the drive keeps those that it has read.
+        c.send(command(Op::Read, i * 8, 8));
+        let at = capacity / 8 * 8 - 8 - i * 8;
+        least = least.min(c.send(command(Op::Read, at, 8)).as_ms_f64());
+    }
+    Ok(least)
+}
