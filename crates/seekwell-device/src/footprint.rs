@@ -8,7 +8,7 @@
 use crate::catalogue::read_preset;
 use crate::error::DeviceError;
 use crate::preset::Preset;
-use crate::{raid, spec, ssd};
+use crate::{raid, smr, spec, ssd};
 
 /// Maximum number of devices in one specification.
 pub const DEVICES_MAX: u64 = 512;
@@ -73,6 +73,7 @@ fn parse_footprint(text: &str) -> Result<Footprint, DeviceError> {
 fn own(preset: &Preset) -> u64 {
     match preset.kind {
         "ssd" | "ufs" => ssd::footprint(preset),
+        "smr" => smr::footprint(preset),
         _ => 0,
     }
 }

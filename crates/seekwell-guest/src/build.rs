@@ -167,9 +167,11 @@ impl Build {
             source.display(),
             file_systems.join(",")
         );
-        if let Some(size) = fixed {
-            about += &format!("{REGISTERS} {}\n", if adapt { needed } else { size });
-        }
+        let registers = match fixed {
+            Some(size) => size.max(needed).to_string(),
+            None => "any".to_owned(),
+        };
+        about += &format!("{REGISTERS} {registers}\n");
         write(&made.join("about"), about.as_bytes())?;
         if let Some(parent) = place.parent() {
             create(parent)?;

@@ -27,11 +27,13 @@ pub enum GuestError {
     },
     /// The kernel was built for a CPU with fewer registers.
     #[error(
-        "the guest kernel \"{name}\" was built for a CPU with {has} bytes of registers, and this CPU has {needs}. Build it again on this machine: seekwell guest build --name {name}"
+        "the guest kernel \"{name}\" was built for a CPU with {has} bytes of registers, and this CPU has {needs}. Build it again on this machine: seekwell guest build --name {name} --source {source_tree}"
     )]
     OtherCpu {
         /// The name of the kernel.
         name: String,
+        /// The source from which it was built.
+        source_tree: String,
         /// Bytes of registers for which it was built.
         has: u32,
         /// Bytes of registers of this CPU.

@@ -86,6 +86,7 @@ impl Kernel {
         })?;
         match found.register_bytes() {
             Some(has) if has < cpu_state::size() => Err(GuestError::OtherCpu {
+                source_tree: found.value("source").unwrap_or_default(),
                 name: found.name,
                 has,
                 needs: cpu_state::size(),
@@ -97,17 +98,19 @@ impl Kernel {
     /// Returns the size of the CPU's registers for which the kernel was built, in bytes. `None`: the
     /// kernel asks its host for the size.
     fn register_bytes(&self) -> Option<u32> {
-        let about = self.about();
-        let value = |key: &str| {
-            let words = about.lines().filter_map(|l| l.split_once(' '));
-            words.filter(|w| w.0 == key).map(|w| w.1).next()
-        };
         // Kernels of this cache that were built before the line existed.
-        let old = || version_key(value("version").unwrap_or("")) < vec![6, 13];
-        match value(REGISTERS) {
+        let old = || version_key(&self.value("version").unwrap_or_default()) < vec![6, 13];
+        match self.value(REGISTERS) {
             Some(text) => text.parse().ok(),
             None => old().then_some(cpu_state::FIXED),
         }
+    }
+
+    /// Returns the value of a line about the build.
+    fn value(&self, key: &str) -> Option<String> {
+        let about = self.about();
+        let mut words = about.lines().filter_map(|l| l.split_once(' '));
+        words.find(|w| w.0 == key).map(|w| w.1.to_owned())
     }
 
     /// Returns the text about the build: version, source, file systems.

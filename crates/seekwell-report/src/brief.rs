@@ -108,15 +108,25 @@ pub fn schedulers(all: &[SchedulerInfo], width: usize) -> String {
     out
 }
 
-/// Lists the devices by kind.
+/// Lists the devices, kind after kind. Columns would leave most of the screen empty, because the
+/// names differ much in length.
 pub fn devices(all: &[seekwell_device::Entry], width: usize) -> String {
-    let kind = |e: &seekwell_device::Entry| e.name.split(':').next().map(str::to_owned);
-    let groups = all.chunk_by(|a, b| kind(a) == kind(b));
-    let names = |g: &[seekwell_device::Entry]| {
-        let names: Vec<&str> = g.iter().map(|e| e.name.as_str()).collect();
-        side_by_side(&names, width)
-    };
-    groups.map(names).collect()
+    let mut out = String::new();
+    let mut used = 0;
+    for e in all {
+        let next = if used == 0 { 0 } else { used + 2 };
+        if next > 0 && next + e.name.len() > width {
+            out.push('\n');
+            used = 0;
+        } else if next > 0 {
+            out.push_str("  ");
+            used = next;
+        }
+        paint(&mut out, &e.name, NAME);
+        used += e.name.len();
+    }
+    out.push('\n');
+    out
 }
 
 /// Lists the workloads with their summaries.

@@ -19,7 +19,7 @@ pub fn open_member(
         p.get(key)
             .is_none_or(|p| !matches!(p.source, Source::Override))
     };
-    if preset.kind == "hdd" {
+    if matches!(preset.kind, "hdd" | "smr") {
         if options.rpm_spread > 0.0 && silent(&preset, "rpm_error") {
             let draw = rng::stream(seed, "spindle").next_u64() % 20_001;
             let ppm = (draw as f64 / 10_000.0 - 1.0) * options.rpm_spread;

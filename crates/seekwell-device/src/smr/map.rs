@@ -12,6 +12,14 @@ pub enum Place {
     Log { entry: u64, at: u64 },
 }
 
+/// Sectors of a block of the persistent cache: 4 KiB.
+const BLOCK: u64 = 8;
+
+/// Returns the number of sectors that a range takes in the persistent cache: whole blocks.
+pub fn whole_blocks(range: (u64, u64)) -> u64 {
+    range.1.next_multiple_of(BLOCK) - range.0 / BLOCK * BLOCK
+}
+
 /// A range of addresses in the persistent cache.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
@@ -154,10 +162,10 @@ impl Map {
         }
     }
 
-    /// Takes space for a group: `record` sectors for its map record, then the ranges. Returns the
-    /// first sector in the cache, and the number of the first entry.
+    /// Takes space for a group: `record` sectors for its map record, then the ranges in whole
+    /// blocks. Returns the first sector in the cache, and the number of the first entry.
     pub fn append(&mut self, record: u64, ranges: &[(u64, u64)]) -> (u64, u64) {
-        let total = record + ranges.iter().map(|r| r.1 - r.0).sum::<u64>();
+        let total = record + ranges.iter().map(|r| whole_blocks(*r)).sum::<u64>();
         let gap = self.gap(total);
         if gap > 0 {
             self.head = 0;
@@ -171,7 +179,7 @@ impl Map {
                 lba: *a,
                 sectors: b - a,
                 live: 0,
-                space: b - a + extra,
+                space: whole_blocks((*a, *b)) + extra,
             });
             extra = 0;
         }
@@ -273,7 +281,7 @@ mod tests {
                 (200, 210, None)
             ]
         );
-        assert_eq!((m.buffered(), m.logged(), m.used()), (10, 2, 108));
+        assert_eq!((m.buffered(), m.logged(), m.used()), (10, 2, 112));
     }
 
     #[test]
@@ -282,10 +290,10 @@ mod tests {
         append(&mut m, 0, 100, 1);
         append(&mut m, 500, 600, 2);
         append(&mut m, 500, 600, 3);
-        assert_eq!((m.used(), m.logged()), (324, 2));
+        assert_eq!((m.used(), m.logged()), (336, 2));
         // The second entry is dead, but the first one is older and not.
         m.remove(0, 100, |_| true);
-        assert_eq!((m.used(), m.logged()), (108, 1));
+        assert_eq!((m.used(), m.logged()), (112, 1));
         assert_eq!(m.oldest(), Some(500));
     }
 
@@ -293,14 +301,14 @@ mod tests {
     fn group_does_not_wrap_around() {
         let mut m = Map::new(300);
         assert_eq!(append(&mut m, 0, 100, 1), 0);
-        assert_eq!(append(&mut m, 200, 300, 2), 108);
+        assert_eq!(append(&mut m, 200, 300, 2), 112);
         assert!(!m.has_room(108));
         m.remove(0, 100, |_| true);
         assert!(m.has_room(80) && !m.has_room(120));
-        // 84 sectors at the end are skipped.
-        assert_eq!(append(&mut m, 700, 760, 3), 216);
+        // Whole blocks: 696 to 760, and the record. Then 4 sectors at the end are skipped.
+        assert_eq!(append(&mut m, 700, 760, 3), 224);
         assert_eq!(append(&mut m, 800, 830, 4), 0);
-        assert_eq!(m.used(), 108 + 68 + 16 + 38);
+        assert_eq!(m.used(), 112 + 72 + 4 + 40);
     }
 
     #[test]

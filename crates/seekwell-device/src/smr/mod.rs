@@ -30,6 +30,7 @@ mod map;
 mod params;
 mod work;
 
+pub(crate) use params::footprint;
 pub use params::{DEFS, SmrParams};
 
 use crate::constant::out_of_range;
@@ -193,6 +194,7 @@ impl Smr {
     }
     /// Schedules the completion of a command that the buffer serves.
     fn hit(&mut self, host: u32, sectors: u32) {
+        self.buffer_hits += 1;
         let transfer = Nanos(u64::from(sectors) * self.p.hit.1 / 1000);
         self.link_free = self.link_free.max(self.now + self.p.hit.0) + transfer;
         self.complete(host, self.link_free, false);
@@ -249,7 +251,6 @@ impl Smr {
             self.send(Part::Read(host), Op::Read, at, y - x, false);
         }
         if self.hosts[host as usize].left == 0 {
-            self.buffer_hits += 1;
             self.hit(host, (b - a) as u32);
         }
     }
@@ -258,8 +259,10 @@ impl Smr {
     fn admit(&mut self, host: u32) -> bool {
         let c = self.hosts[host as usize].command;
         let (a, b) = (c.sector.0, c.sector.0 + u64::from(c.sectors.0));
-        let full = self.pending.len() >= self.p.buffered;
-        if full || self.map.buffered() + b - a > self.p.buffer {
+        let full =
+            self.pending.len() >= self.p.buffered || self.map.buffered() + b - a > self.p.buffer;
+        // A command that is larger than the buffer passes through an empty one.
+        if full && (self.map.buffered() > 0 || !self.pending.is_empty()) {
             return false;
         }
         self.writes += 1;
@@ -272,8 +275,13 @@ impl Smr {
             host,
         };
         if !self.p.write_cache || c.fua {
-            self.hosts[host as usize].left = 1;
-            self.pending.push_back(pending(a, b, Some(host)));
+            let mut at = a;
+            while at < b {
+                let to = b.min(at + params::MAX_SECTORS);
+                self.hosts[host as usize].left += 1;
+                self.pending.push_back(pending(at, to, Some(host)));
+                at = to;
+            }
             return true;
         }
         let mut at = a;
@@ -301,12 +309,18 @@ impl Smr {
             true => Some(start),
             false => before.and_then(|r| r.held),
         };
+        // The band is written again from its beginning, before the former run had filled it.
+        while let Some(i) = self.runs.iter().position(|r| at == start && r.held == held) {
+            self.give_up(i);
+        }
         let full = held.is_some() && to == end;
-        if full {
+        if full && !self.ready.contains(&(start, end)) {
             self.ready.push_back((start, end));
         }
         while self.runs.len() >= self.p.runs {
-            self.give_up(0);
+            // Runs that cannot fill a band are the least valuable.
+            let idle = self.runs.iter().position(|r| r.held.is_none());
+            self.give_up(idle.unwrap_or(0));
         }
         self.runs.push(Run {
             held: held.filter(|_| !full),
@@ -386,8 +400,9 @@ impl Smr {
 fn fill(map: &mut Map, p: &SmrParams, seed: u64) {
     let mut rng = rng::stream(seed, "smr");
     let blocks = p.capacity / 8;
+    let most = p.extents.min(blocks as usize / 2);
     let mut write = 0;
-    while map.logged() < p.extents && map.has_room(16) {
+    while map.logged() < most && map.has_room(16) {
         write += 1;
         let a = rng.next_u64() % blocks * 8;
         map.buffer(a, a + 8, write);
@@ -479,7 +494,8 @@ impl Device for Smr {
     fn stats(&self) -> DeviceStats {
         let own = self.mechanics.stats();
         DeviceStats {
-            cache_hits: own.cache_hits + self.buffer_hits,
+            // The hits of the mechanics are those of the drive's own work, too.
+            cache_hits: self.buffer_hits,
             internal_bytes: own.internal_bytes + self.internal_bytes,
             ..own
         }

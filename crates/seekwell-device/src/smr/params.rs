@@ -10,7 +10,7 @@ use seekwell_core::Nanos;
 static OWN: &[Def] = &[
     Def::new("pc_bytes", Dim::Bytes, Some("25GB"), (64e6, 1e13),
         "size of the persistent cache: a log at the outer diameter, before the first band"),
-    Def::new("pc_extents", Dim::Count("extents"), Some("250000"), (16.0, 1e7),
+    Def::new("pc_extents", Dim::Count("extents"), Some("250000"), (16.0, 1e6),
         "largest number of extents in the persistent cache"),
     Def::new("pc", Dim::Word(&["empty", "full"]), Some("empty"), (0.0, 0.0),
         "persistent cache before the run: empty, or full of extents at random addresses"),
@@ -28,8 +28,10 @@ static OWN: &[Def] = &[
         "time of an update of the root"),
     Def::new("group", Dim::Bytes, Some("2MiB"), (4096.0, 64e6),
         "largest group of data that one append to the persistent cache writes"),
-    Def::new("buffer", Dim::Bytes, Some("96MiB"), (1e6, 1e10),
+    Def::new("buffer", Dim::Bytes, Some("64MiB"), (1e6, 1e10),
         "size of the volatile write buffer"),
+    Def::new("buffer_extents", Dim::Count("extents"), Some("1024"), (1.0, 1e6),
+        "largest number of extents that wait in the volatile buffer for the persistent cache"),
     Def::new("stream_runs", Dim::Count("runs"), Some("4"), (0.0, 64.0),
         "number of sequential writes that the drive follows; a run that fills a band is written in place"),
     Def::new("stream_idle", Dim::Time, Some("200"), (0.0, 1e5),
@@ -87,8 +89,6 @@ pub struct SmrParams {
     pub hit: (Nanos, u64),
     /// Number of commands that the drive takes at once.
     pub depth: u32,
-    /// Sectors per physical block.
-    pub physical: u64,
 }
 
 impl SmrParams {
@@ -110,6 +110,13 @@ impl SmrParams {
                 "band_outer",
                 format!("a drive of {capacity} sectors has no room for two bands"),
                 "use smaller bands or a larger drive",
+            ));
+        }
+        if capacity / bands.1 > BANDS_MAX {
+            return Err(ParamError::new(
+                "band_inner",
+                format!("the drive has more than {BANDS_MAX} bands"),
+                "use larger bands",
             ));
         }
         if cache < 2 * bands.0 {
@@ -140,16 +147,25 @@ impl SmrParams {
             map: (p.num("map_every")? as u32, time("map_time")?),
             group: sectors("group")?.min(cache / 4),
             buffer,
-            buffered: p.num("wc_cmds")? as usize,
+            buffered: p.num("buffer_extents")? as usize,
             runs: p.num("stream_runs")? as usize,
             run_idle: time("stream_idle")?,
             write_cache: p.flag("write_cache"),
             hit: (time("hit_overhead")?, (512.0 / p.num("bus")? * 1e6) as u64),
             depth: p.num("depth")? as u32,
-            physical: (p.num("physical_block")? / 512.0) as u64,
         })
     }
 }
 
 /// Largest command of the host.
 pub(super) const MAX_SECTORS: u64 = 2048;
+
+/// Largest number of bands: their list takes 8 bytes each.
+const BANDS_MAX: u64 = 4_000_000;
+
+/// Returns the memory of the map and of the list of bands, in bytes.
+pub(crate) fn footprint(p: &Preset) -> u64 {
+    let number = |key| p.num_opt(key).unwrap_or(0.0);
+    let bands = number("capacity") * 512.0 / number("band_inner").max(1e6);
+    (128.0 * number("pc_extents") + 8.0 * bands) as u64
+}

@@ -142,3 +142,64 @@ fn impossible_values_are_refused() {
     }
     assert!(describe("smr:st8000as0002").is_ok());
 }
+
+#[test]
+fn command_larger_than_the_buffer_completes() {
+    // Only a WRITE ZEROES arrives undivided: 32 MiB, and the buffer has 8 MiB.
+    for more in ["", ",write_cache=no"] {
+        let mut c = small(more);
+        let took = c.send(command(Op::WriteZeroes, 80_000, 65_536));
+        assert!(took > Nanos::ZERO, "{more}");
+        c.send(command(Op::Write, 8, 8));
+        c.send(command(Op::Flush, 0, 0));
+        let mut state = String::new();
+        c.device.state(&mut state);
+        assert!(state.contains(" 0 KiB in the buffer"), "{state}");
+    }
+}
+
+#[test]
+fn band_that_is_written_again_is_queued_once() {
+    let mut c = small("");
+    // The first 2 MiB form the first band. The host rewrites them faster than the medium.
+    for _ in 0..200 {
+        c.run(2, 2, Nanos::ZERO, |i| {
+            command(Op::Write, i as u64 * 2048, 2048)
+        });
+    }
+    let flush = c.send(command(Op::Flush, 0, 0)).as_ms_f64();
+    assert!(flush < 200.0, "{flush}");
+}
+
+#[test]
+fn odd_write_does_not_slow_down_the_writes_after_it() {
+    let mean = |odd: bool| {
+        let mut c = small(",write_cache=no");
+        if odd {
+            c.send(command(Op::Write, 3_000_001, 1));
+        }
+        let write = |i: usize| command(Op::Write, scattered(i), 8);
+        c.run(40, 1, Nanos::ZERO, write).mean_ms()
+    };
+    let (without, with) = (mean(false), mean(true));
+    assert!((0.8..1.25).contains(&(with / without)), "{with} {without}");
+}
+
+#[test]
+fn fua_write_completes_beside_a_stream() {
+    let mut c = small("");
+    let fua = Command {
+        fua: true,
+        ..command(Op::Write, 3_000_000, 8)
+    };
+    let mixed = |i: usize| match i % 50 {
+        0 => Command {
+            sector: Sector(3_000_000 + i as u64 * 8),
+            ..fua
+        },
+        _ => command(Op::Write, i as u64 * 2048 % 2_900_000, 2048),
+    };
+    let run = c.run(1000, 16, Nanos::ZERO, mixed);
+    let worst = run.latency_ns.iter().max().expect("some");
+    assert!(*worst < 2_000_000_000, "{worst}");
+}

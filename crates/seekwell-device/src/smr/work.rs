@@ -2,7 +2,8 @@
 //! one kind of work runs at a time; reads of the host run beside it.
 
 use super::map::Place;
-use super::{Part, Smr};
+use super::map::whole_blocks;
+use super::{Part, Pending, Smr};
 use seekwell_core::Op;
 
 /// Size of the pieces in which bands are read and written: 2 MiB, in sectors.
@@ -21,13 +22,20 @@ pub(super) struct Appended {
     at: u64,
 }
 
-/// One transfer of a band, or of a part of the log.
+/// One transfer of a band or of a part of the log, or a flush of the mechanics.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Piece {
     sector: u64,
     sectors: u64,
-    write: bool,
+    op: Op,
 }
+
+/// Makes the pieces before it durable.
+const FLUSH: Piece = Piece {
+    sector: 0,
+    sectors: 0,
+    op: Op::Flush,
+};
 
 /// What the work on a band is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,10 +107,18 @@ impl Smr {
             self.give_up(i);
             return true;
         }
-        if let Some(band) = self.ready.pop_front() {
-            let mut pieces = vec![];
-            cut(self.home(band.0), band.1 - band.0, true, &mut pieces);
-            self.band(band, Purpose::Run(self.writes), pieces);
+        // A write that a command waits for does not wait for a stream.
+        let urgent = self.pending.front().is_some_and(|p| p.host.is_some());
+        if let Some(band) = self.ready.pop_front_if(|_| !urgent) {
+            let mut buffered = false;
+            let is_buffered = |p| matches!(p, Some(Place::Buffer(_)));
+            let see = |_, _, place| buffered |= is_buffered(place);
+            self.map.parts(band.0, band.1, see);
+            if buffered {
+                let mut pieces = vec![];
+                cut(self.home(band.0), band.1 - band.0, Op::Write, &mut pieces);
+                self.band(band, Purpose::Run(self.writes), pieces);
+            }
             return true;
         }
         if !self.pending.is_empty() {
@@ -138,7 +154,7 @@ impl Smr {
         let mut sectors = RECORD;
         let extents = self.p.extents.saturating_sub(self.map.logged());
         while let Some(next) = self.pending.front().copied() {
-            let own = next.to - next.from;
+            let own = whole_blocks((next.from, next.to));
             let first = list.is_empty() && hosts.is_empty();
             let fits = self.map.has_room(sectors + own) && list.len() < extents;
             if !fits || (!first && sectors + own > self.p.group) {
@@ -149,8 +165,12 @@ impl Smr {
             self.map
                 .still_buffered(next.from, next.to, next.write, &mut list);
             writes.resize(list.len(), next.write);
-            sectors += list[before..].iter().map(|r| r.1 - r.0).sum::<u64>();
-            hosts.extend(next.host);
+            sectors += list[before..].iter().map(|r| whole_blocks(*r)).sum::<u64>();
+            let replaced = before == list.len();
+            match next.host {
+                Some(host) if replaced && self.wait_for_newer(host, next) => {}
+                host => hosts.extend(host),
+            }
         }
         if list.is_empty() {
             // Newer writes have replaced all this data.
@@ -163,8 +183,8 @@ impl Smr {
         let mut place = at + RECORD;
         let ranges = list.iter().zip(writes).zip(entry..);
         let ranges = ranges.map(|((range, write), entry)| {
-            let at = place;
-            place += range.1 - range.0;
+            let at = place + range.0 % RECORD;
+            place += whole_blocks(*range);
             Appended {
                 range: *range,
                 write,
@@ -181,6 +201,28 @@ impl Smr {
         true
     }
 
+    /// Lets a command wait until the data that have replaced its own are in the log. Returns false
+    /// if no such data are in the buffer.
+    fn wait_for_newer(&mut self, host: u32, old: Pending) -> bool {
+        let mut newer = vec![];
+        self.map.parts(old.from, old.to, |from, to, place| {
+            if let Some(Place::Buffer(write)) = place {
+                newer.push(Pending {
+                    from,
+                    to,
+                    write,
+                    host: Some(host),
+                });
+            }
+        });
+        let parts = newer.len() as u32;
+        self.pending.extend(newer);
+        if parts > 0 {
+            self.hosts[host as usize].left += parts - 1;
+        }
+        parts > 0
+    }
+
     /// Starts to clean the band of the oldest data. Returns false if the log is empty.
     fn start_cleaning(&mut self, forced: bool) -> bool {
         let Some(oldest) = self.map.oldest() else {
@@ -189,7 +231,7 @@ impl Smr {
         let band = self.bands.around(oldest);
         let (home, sectors) = (self.home(band.0), band.1 - band.0);
         let mut pieces = vec![];
-        cut(home, sectors, false, &mut pieces);
+        cut(home, sectors, Op::Read, &mut pieces);
         let mut parts = vec![];
         self.map.parts(band.0, band.1, |x, y, place| {
             if let Some(Place::Log { at, .. }) = place {
@@ -198,12 +240,15 @@ impl Smr {
         });
         parts.sort_unstable();
         for (at, n) in parts {
-            cut(at, n, false, &mut pieces);
+            cut(at, n, Op::Read, &mut pieces);
         }
+        // The data were durable in the log, so they must be durable before the log forgets them.
         if self.p.safe_copy {
-            cut(self.p.cache, sectors, true, &mut pieces);
+            cut(self.p.cache, sectors, Op::Write, &mut pieces);
+            pieces.push(FLUSH);
         }
-        cut(home, sectors, true, &mut pieces);
+        cut(home, sectors, Op::Write, &mut pieces);
+        pieces.push(FLUSH);
         let before = self.map.next_entry();
         self.band(band, Purpose::Clean { before, forced }, pieces);
         true
@@ -220,7 +265,7 @@ impl Smr {
         };
     }
 
-    /// Sends the next pieces of a band. Writes begin when all reads are complete.
+    /// Sends the next pieces of a band. A piece of another kind waits for the pieces before it.
     fn next_pieces(&mut self) {
         let mut send = vec![];
         let Work::Band {
@@ -238,7 +283,7 @@ impl Smr {
             let Some(piece) = pieces.get(*next) else {
                 break;
             };
-            let turns = *next > 0 && pieces[*next - 1].write != piece.write;
+            let turns = *next > 0 && pieces[*next - 1].op != piece.op;
             if turns && *in_flight > 0 {
                 break;
             }
@@ -250,8 +295,7 @@ impl Smr {
             if own {
                 self.internal_bytes += p.sectors * 512;
             }
-            let op = if p.write { Op::Write } else { Op::Read };
-            self.send(Part::Work, op, p.sector, p.sectors, false);
+            self.send(Part::Work, p.op, p.sector, p.sectors, false);
         }
     }
 
@@ -265,7 +309,9 @@ impl Smr {
             in_flight,
             ..
         } = &mut self.work
-            && pieces.get(next.saturating_sub(1)).is_some_and(|p| !p.write)
+            && pieces
+                .get(next.saturating_sub(1))
+                .is_some_and(|p| p.op == Op::Read)
         {
             *given_up = true;
             if *in_flight == 0 {
@@ -326,14 +372,14 @@ impl Smr {
 }
 
 /// Appends a transfer to `out`, in pieces.
-fn cut(sector: u64, sectors: u64, write: bool, out: &mut Vec<Piece>) {
+fn cut(sector: u64, sectors: u64, op: Op, out: &mut Vec<Piece>) {
     let mut at = 0;
     while at < sectors {
         let n = PIECE.min(sectors - at);
         out.push(Piece {
             sector: sector + at,
             sectors: n,
-            write,
+            op,
         });
         at += n;
     }

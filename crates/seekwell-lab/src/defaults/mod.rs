@@ -85,7 +85,7 @@ impl Class {
         let depth_one = preset.num_opt("depth").is_some_and(|n| n <= 1.0);
         match preset.kind {
             // The rules of distributions match the file `rotational`, which is 1 for USB sticks.
-            "hdd" | "usb" => Some(Class::Hdd),
+            "hdd" | "smr" | "usb" => Some(Class::Hdd),
             "ssd" if preset.has_several_queues() => Some(Class::Nvme),
             "ssd" => Some(Class::Ssd),
             "ufs" if !preset.has_several_queues() => Some(Class::Ssd),

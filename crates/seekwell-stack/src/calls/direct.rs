@@ -52,9 +52,7 @@ pub(crate) async fn start(
     if off.checked_add(len).is_none_or(|e| e > 16 << 40) && kind != Kind::Device {
         return Err(Errno::EFBIG);
     }
-    // The cache has no pages of a device beyond 16 TiB.
-    let page = |byte: u64| u32::try_from(byte / 4096).unwrap_or(u32::MAX);
-    let (first, last) = (page(off), page(off + len - 1));
+    let (first, last) = (page_of(off), page_of(off + len - 1));
     // Write back the cached part of the range first. A direct write also drops it from the cache.
     let (cached, dirty, under_way) = {
         let w = k.w();
@@ -79,6 +77,12 @@ pub(crate) async fn start(
     let group = submit(k, a, ino, op, off, len).await;
     let grows = write && ino != BDEV && off + len > size;
     Ok(Some(Started { group, len, grows }))
+}
+
+/// Returns the number of the page that holds a byte. Pages of a device beyond 16 TiB are never in the
+/// cache; they have the last number.
+pub(crate) fn page_of(byte: u64) -> u32 {
+    u32::try_from(byte / 4096).unwrap_or(u32::MAX)
 }
 
 fn invalidate(k: &K, ino: u32, first: u32, last: u32) {

@@ -435,7 +435,7 @@ async fn file_write(k: &K, a: Actor, fd: u32, off: Option<u64>, len: u64) -> Ret
         let n = direct::transfer(k, a, f.ino, Op::Write, off, len).await?;
         let sync = seekwell_core::OpenFlags::SYNC;
         if f.flags.intersects(sync | seekwell_core::OpenFlags::DSYNC) && n > 0 {
-            let (first, last) = ((off / 4096) as u32, ((off + n - 1) / 4096) as u32);
+            let (first, last) = (direct::page_of(off), direct::page_of(off + n - 1));
             let times = f.flags.contains(sync);
             sync::sync_range_file(k, a, f.ino, first, last, times).await?;
         }

@@ -29,9 +29,9 @@ enum Look {
     Failed,
 }
 
-/// Number of bytes of a file or device that the page cache can hold: 2^32 pages. Linux on 64-bit
-/// machines has no such limit for devices.
-pub(crate) const CACHED_MAX: u64 = 16 << 40;
+/// Number of bytes of a file or device that the page cache can hold: 2^32 pages, less 1 GiB, so that
+/// no page number overflows. Linux on 64-bit machines has no such limit for devices.
+pub(crate) const CACHED_MAX: u64 = (16 << 40) - (1 << 30);
 
 impl World {
     /// Returns the number of bytes that a read of `len` bytes from `off` gets. Returns `None` if a

@@ -1,5 +1,6 @@
 //! fsync, fdatasync, sync_file_range, syncfs and sync.
 
+use super::direct::page_of;
 use super::raw;
 use crate::config::Fs;
 use crate::executor::Actor;
@@ -90,11 +91,10 @@ pub(crate) async fn fsync_device(k: &K, a: Actor) -> Result<(), Errno> {
 
 /// Does the writes and waits that `how` selects (sync_file_range).
 pub(crate) async fn sync_range(k: &K, a: Actor, ino: u32, off: u64, len: u64, how: SyncRange) {
-    let from = (off / 4096) as u32;
-    let to = if len == 0 {
-        u32::MAX
-    } else {
-        ((off + len - 1) / 4096) as u32
+    let from = page_of(off);
+    let to = match len {
+        0 => u32::MAX,
+        _ => page_of(off.saturating_add(len - 1)),
     };
     if how.contains(SyncRange::WAIT_BEFORE) {
         wait_written(k, a, ino, from, to).await;

@@ -199,6 +199,12 @@ impl CheapSsd {
 
     /// Puts a changed page of the map into the buffer, like a page of the host, if there is space.
     fn write_map_page(&mut self, since: u64, at: u64) -> u64 {
+        while let Some(Reverse((freed, pages))) = self.buffer.ends.peek().copied()
+            && freed <= at
+        {
+            self.buffer.ends.pop();
+            self.buffer.free += pages;
+        }
         if self.buffer.free == 0 {
             return 0;
         }

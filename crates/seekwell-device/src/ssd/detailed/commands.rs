@@ -98,7 +98,8 @@ impl DetailedSsd {
             Found::Continues(i) => (i, false),
         };
         let ahead = &mut self.ahead[i];
-        if begins {
+        // If the old stream of this place was not replaced, it may lie behind this one.
+        if begins || first < ahead.from {
             // Commands may still wait for pages of the old stream in this place, so do not replace
             // the old stream.
             if ahead
