@@ -14,7 +14,9 @@ use seekwell_core::result::Record as RunRecord;
 use seekwell_core::{
     Bio, BioSink, Control, Instant, IoPrio, NSEC_PER_SEC, Nanos, Op, Sector, TaskId,
 };
-use seekwell_trace::{ClosedLoop, Reader, Record, ReplayMode, Step, TIME_MAX_NS, TraceError};
+use seekwell_trace::{
+    ClosedLoop, Format, Has, Reader, Record, ReplayMode, Step, TIME_MAX_NS, TraceError,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
 
@@ -79,6 +81,44 @@ const WINDOW: usize = 65_536;
 /// Number of completions that a closed loop stores.
 const REMEMBER: usize = 1 << 20;
 
+/// The properties that at least one record of a trace has.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    tasks: bool,
+    prios: bool,
+}
+
+/// Schedulers that serve the I/O priorities of `ionice`.
+const BY_PRIORITY: &[&str] = &["bfq", "cfq", "mq-deadline"];
+/// Schedulers that serve synchronous writes before asynchronous ones.
+const BY_SYNC: &[&str] = &["anticipatory", "bfq", "cfq", "kyber"];
+
+/// Returns a warning if the scheduler uses properties of requests that the trace lacks.
+fn lacks(setup: &Setup, format: Format, known: Known) -> Option<String> {
+    let name = setup.scheduler.split('-').next().unwrap_or_default();
+    let one_of = |all: &[&str]| all.contains(&name) || all.contains(&&*setup.scheduler);
+    let mut missing = Vec::new();
+    if setup.per_process() && !known.tasks {
+        missing.push(
+            "distinguishes processes, but this trace has no process ids: all I/O counts as that of \
+             one process",
+        );
+    }
+    // A trace without process ids comes from a place where priorities have no meaning.
+    if one_of(BY_PRIORITY) && known.tasks && !known.prios {
+        missing.push(
+            "serves I/O priorities (ionice), but this trace has none: all processes count as equal",
+        );
+    }
+    if one_of(BY_SYNC) && format.carries.flags == Has::No {
+        missing.push(
+            "distinguishes synchronous writes, but this format marks none: all writes count as \
+             asynchronous",
+        );
+    }
+    (!missing.is_empty()).then(|| format!("{} {}", setup.scheduler, missing.join("; it ")))
+}
+
 /// Converts records of a trace into bios that fit on the device.
 struct Placer {
     capacity: u64,
@@ -86,8 +126,7 @@ struct Placer {
     count: u64,
     limit: u64,
     folded: u64,
-    /// Whether a record contained a process id.
-    named: bool,
+    known: Known,
     /// The I/O priorities that the queue was told, by task.
     prios: BTreeMap<TaskId, IoPrio>,
 }
@@ -116,7 +155,8 @@ impl Placer {
             sector = (sector % self.capacity).min(self.capacity - n);
             self.folded += 1;
         }
-        self.named |= r.task.is_some();
+        self.known.tasks |= r.task.is_some();
+        self.known.prios |= r.ioprio.is_some();
         let task = r.task.unwrap_or(TaskId(0));
         let mut bio = Bio::new(0, task, r.op, r.flags, 0, r.sectors.0);
         bio.sector = Sector(sector);
@@ -343,11 +383,11 @@ pub fn replay_watched(
         count: 0,
         limit: opts.limit.unwrap_or(u64::MAX),
         folded: 0,
-        named: false,
+        known: Known::default(),
         prios: BTreeMap::new(),
     };
-    let format = reader.format().name;
-    let (count, folded, named, last_ns, mut warnings, names, stopped);
+    let format = reader.format();
+    let (count, folded, known, last_ns, mut warnings, names, stopped);
     if opts.mode == ReplayMode::ClosedLoop {
         let mut source = Closed {
             steps: ClosedLoop::from_reader(reader)?,
@@ -364,7 +404,7 @@ pub fn replay_watched(
         let inner = source.steps.inner();
         (warnings, names) = (inner.warnings(), inner.tasks().cloned());
         let p = &source.placer;
-        (count, folded, named, last_ns) = (p.count, p.folded, p.named, None);
+        (count, folded, known, last_ns) = (p.count, p.folded, p.known, None);
     } else {
         let depth = match opts.mode {
             ReplayMode::FixedDepth(n) => n.get(),
@@ -384,7 +424,7 @@ pub fn replay_watched(
         stopped = halted(queue.drive(&mut source, &mut r, opts.time_limit, progress))?;
         let timed = depth == u32::MAX;
         let p = &source.placer;
-        (count, folded, named) = (p.count, p.folded, p.named);
+        (count, folded, known) = (p.count, p.folded, p.known);
         last_ns = timed.then_some(source.last_ns);
         (warnings, names) = (reader.warnings(), reader.tasks().cloned());
     }
@@ -404,13 +444,7 @@ pub fn replay_watched(
             "{folded} records were beyond the end of the device and were folded"
         ));
     }
-    if setup.per_process() && !named {
-        r.warnings.push(format!(
-            "{} distinguishes processes, but this {format} trace has no process ids: all I/O counts \
-             as that of one process",
-            setup.scheduler
-        ));
-    }
+    r.warnings.extend(lacks(setup, format, known));
     r.warnings.append(&mut warnings);
     for p in &mut r.processes {
         if let Some(n) = names.as_ref().and_then(|n| n.get(&p.task)) {

@@ -188,6 +188,35 @@ fn recorded_priority_reaches_the_scheduler() {
 }
 
 #[test]
+fn a_scheduler_that_uses_what_the_trace_lacks_is_named() {
+    let warned = |scheduler: &str, text: &str| -> String {
+        let r = run(scheduler, &mode("timed"), text.as_bytes()).unwrap();
+        r.warnings.join("\n")
+    };
+    let bare = "t_us,op,sector,sectors\n0,R,0,8\n9,W,800000,8\n";
+    assert!(warned("bfq", bare).contains("no process ids"));
+    assert_eq!(warned("mq-deadline", bare), "");
+    let pids = "t_us,op,sector,sectors,pid\n0,R,0,8,7\n9,W,800000,8,8\n";
+    for scheduler in ["bfq", "cfq", "mq-deadline"] {
+        let w = warned(scheduler, pids);
+        assert!(
+            w.starts_with(&format!("{scheduler} serves I/O priorities")),
+            "{w}"
+        );
+    }
+    assert_eq!(warned("kyber", pids), "");
+    let prios = "t_us,op,sector,sectors,pid,ioprio\n0,R,0,8,7,2:4\n9,W,800000,8,8,3:0\n";
+    assert_eq!(warned("mq-deadline", prios), "");
+    let msr =
+        "128166372003061629,hm,0,Read,0,4096,100\n128166372003071629,hm,0,Write,8192,4096,90\n";
+    let w = warned("bfq", msr);
+    assert!(
+        w.contains("process ids") && w.contains("; it distinguishes synchronous"),
+        "{w}"
+    );
+}
+
+#[test]
 fn progress_is_reported_and_cancellation_keeps_measurements() {
     let (bytes, setup) = (trace(6000), Setup::default());
     let opts = ReplayOptions {
