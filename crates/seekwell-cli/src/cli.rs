@@ -284,8 +284,9 @@ pub enum Command {
     /// Predict which scheduler suits the disk below a path, in seconds
     ///
     /// The disk, its queue, kernel, memory and file system are simulated with their real settings.
-    /// Each prediction states the probability that it is right. --verify measures it (root).
-    /// --record shows how good past predictions were. See docs/predict.md.
+    /// With COMMAND, the requests of a command are recorded once (root) and simulated. Each
+    /// prediction states the probability that it is right. --verify measures it (root). --record
+    /// shows how good past predictions were. See docs/predict.md.
     Predict(Predict),
     /// Switch the scheduler periodically while the machine works, and decide (root)
     ///
