@@ -452,7 +452,7 @@ pub struct Replay {
     /// Devices, schedulers and repeats
     #[command(flatten)]
     pub bench: Bench,
-    /// Timing: [timed], scaled:FACTOR, depth:N or closed
+    /// Timing: [timed], scaled:FACTOR, depth:N, closed or steady
     #[arg(long, short, value_name = "MODE", default_value = "timed", hide_default_value = true, long_help = modes(), display_order = 2)]
     pub mode: String,
     /// Print all tables, not only the summary

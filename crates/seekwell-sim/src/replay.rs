@@ -8,15 +8,14 @@
 //! pause, a process may therefore start its next record late, but never early.
 
 use crate::drive::{Progress, RunError, Source, Submission};
+use crate::lacks::{Known, lacks};
 use crate::setup::{Setup, SetupError};
 use crate::told::{Told, Watch};
 use seekwell_core::result::Record as RunRecord;
 use seekwell_core::{
     Bio, BioSink, Control, Instant, IoPrio, NSEC_PER_SEC, Nanos, Op, Sector, TaskId,
 };
-use seekwell_trace::{
-    ClosedLoop, Format, Has, Reader, Record, ReplayMode, Step, TIME_MAX_NS, TraceError,
-};
+use seekwell_trace::{ClosedLoop, Reader, Record, ReplayMode, Step, TIME_MAX_NS, TraceError};
 use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
 
@@ -78,46 +77,11 @@ pub enum ReplayError {
 const BIO_MAX: u64 = u32::MAX as u64 / 512;
 /// Largest number of records waiting or ready in a closed loop.
 const WINDOW: usize = 65_536;
+/// A process is active to the end if its last record is in the last part of the trace: 1 of this
+/// number.
+const ACTIVE: u64 = 20;
 /// Number of completions that a closed loop stores.
 const REMEMBER: usize = 1 << 20;
-
-/// The properties that at least one record of a trace has.
-#[derive(Clone, Copy, Default)]
-struct Known {
-    tasks: bool,
-    prios: bool,
-}
-
-/// Schedulers that serve the I/O priorities of `ionice`.
-const BY_PRIORITY: &[&str] = &["bfq", "cfq", "mq-deadline"];
-/// Schedulers that serve synchronous writes before asynchronous ones.
-const BY_SYNC: &[&str] = &["anticipatory", "bfq", "cfq", "kyber"];
-
-/// Returns a warning if the scheduler uses properties of requests that the trace lacks.
-fn lacks(setup: &Setup, format: Format, known: Known) -> Option<String> {
-    let name = setup.scheduler.split('-').next().unwrap_or_default();
-    let one_of = |all: &[&str]| all.contains(&name) || all.contains(&&*setup.scheduler);
-    let mut missing = Vec::new();
-    if setup.per_process() && !known.tasks {
-        missing.push(
-            "distinguishes processes, but this trace has no process ids: all I/O counts as that of \
-             one process",
-        );
-    }
-    // A trace without process ids comes from a place where priorities have no meaning.
-    if one_of(BY_PRIORITY) && known.tasks && !known.prios {
-        missing.push(
-            "serves I/O priorities (ionice), but this trace has none: all processes count as equal",
-        );
-    }
-    if one_of(BY_SYNC) && format.carries.flags == Has::No {
-        missing.push(
-            "distinguishes synchronous writes, but this format marks none: all writes count as \
-             asynchronous",
-        );
-    }
-    (!missing.is_empty()).then(|| format!("{} {}", setup.scheduler, missing.join("; it ")))
-}
 
 /// Converts records of a trace into bios that fit on the device.
 struct Placer {
@@ -275,6 +239,11 @@ struct Closed {
     completed: BTreeMap<u64, Instant>,
     /// Records that were submitted and have not completed.
     flying: BTreeSet<u64>,
+    /// The I/Os left of each process that was active to the end of the trace, in the mode steady.
+    left: Option<BTreeMap<TaskId, u64>>,
+    /// Time of the last record of each process.
+    last_ns: BTreeMap<TaskId, u64>,
+    mode: ReplayMode,
     now: Instant,
     over: bool,
 }
@@ -289,14 +258,32 @@ impl Closed {
             };
             let Some(step) = next else {
                 self.over = true;
+                self.count_left();
                 break;
             };
             let step = step?;
             let bio = self.placer.place(&step.record)?;
+            self.last_ns.insert(step.task, step.record.t_ns);
             self.bios.insert(step.index, bio);
             self.schedule(&step);
         }
         Ok(())
+    }
+    /// Counts the I/Os left at the end of the trace.
+    fn count_left(&mut self) {
+        if self.mode != ReplayMode::Steady {
+            return;
+        }
+        let end_ns = self.last_ns.values().max().copied().unwrap_or(0);
+        let active = |ns: u64| ns >= end_ns - end_ns / ACTIVE;
+        let tasks = self.last_ns.iter().filter(|(_, ns)| active(**ns));
+        let mut left: BTreeMap<TaskId, u64> = tasks.map(|(task, _)| (*task, 0)).collect();
+        for bio in self.bios.values() {
+            if let Some(n) = left.get_mut(&bio.task) {
+                *n += 1;
+            }
+        }
+        self.left = Some(left);
     }
     fn schedule(&mut self, s: &Step) {
         let Some(k) = s.after else {
@@ -320,6 +307,11 @@ impl Closed {
 impl Source for Closed {
     fn next(&mut self) -> Result<Option<Instant>, RunError> {
         self.read()?;
+        if self.left.iter().flatten().any(|(_, n)| *n == 0) {
+            // The I/Os in flight still complete.
+            self.ready.clear();
+            self.waiting.clear();
+        }
         Ok(self.ready.first().map(|r| r.0.max(self.now)))
     }
     fn take(&mut self) -> Submission {
@@ -331,6 +323,9 @@ impl Source for Closed {
         }
         self.ready.pop_first();
         self.bios.remove(&index);
+        if let Some(n) = self.left.as_mut().and_then(|l| l.get_mut(&bio.task)) {
+            *n -= 1;
+        }
         self.flying.insert(index);
         Submission::Bio(bio, index)
     }
@@ -388,7 +383,7 @@ pub fn replay_watched(
     };
     let format = reader.format();
     let (count, folded, known, last_ns, mut warnings, names, stopped);
-    if opts.mode == ReplayMode::ClosedLoop {
+    if opts.mode.is_closed() {
         let mut source = Closed {
             steps: ClosedLoop::from_reader(reader)?,
             placer,
@@ -397,6 +392,9 @@ pub fn replay_watched(
             waiting: BTreeMap::new(),
             completed: BTreeMap::new(),
             flying: BTreeSet::new(),
+            left: None,
+            last_ns: BTreeMap::new(),
+            mode: opts.mode,
             now: Instant::START,
             over: false,
         };

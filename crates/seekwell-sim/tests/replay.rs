@@ -156,6 +156,31 @@ fn closed_loop_keeps_think_times_and_lasts_longer_on_a_slow_device() {
 }
 
 #[test]
+fn steady_replay_ends_with_the_first_process_that_was_active_to_the_end() {
+    // Both processes were active for a second. One of them has ten times as many reads, and each
+    // process waits for its reads. On a disk that treats both alike, the short one ends first.
+    let mut rows = Vec::new();
+    for (pid, every) in [(1, 10_000), (2, 1_000)] {
+        for t in (0..1_000_000).step_by(every) {
+            rows.push((t, pid));
+        }
+    }
+    rows.sort_unstable();
+    let mut text = "t_us,op,sector,sectors,pid,lat_us\n".to_owned();
+    for (t, pid) in rows {
+        text += &format!(
+            "{t},R,{},8,{pid},{}\n",
+            t * 8,
+            if pid == 1 { 9_900 } else { 900 }
+        );
+    }
+    let reads = |of: &str| run("noop", &mode(of), text.as_bytes()).unwrap().read.ios;
+    assert_eq!(reads("closed"), 1_100);
+    let steady = reads("steady");
+    assert!((101..550).contains(&steady), "{steady}");
+}
+
+#[test]
 fn flush_and_process_ids_are_replayed() {
     let text = "8,0 0 1 0.000000000 5 Q FN 0 + 0 [p]\n8,0 0 2 0.001000000 5 Q R 8 + 8 [p]\n";
     let r = run("mq-deadline", &mode("timed"), text.as_bytes()).unwrap();

@@ -32,8 +32,10 @@ pub struct Habit {
     pub read_bytes: u64,
     /// Bytes written.
     pub write_bytes: u64,
-    /// Mean latency, ns.
-    pub mean_ns: f64,
+    /// Mean latency of reads, ns.
+    pub read_ns: f64,
+    /// Mean latency of writes, flushes and discards, ns.
+    pub write_ns: f64,
     /// Mean time from the completion that came last to the next submission, ns.
     pub think_ns: f64,
     /// Largest number of requests in flight.
@@ -46,6 +48,12 @@ impl Habit {
     /// Returns the number of requests.
     pub fn requests(&self) -> u64 {
         self.reads + self.writes
+    }
+
+    /// Returns the mean latency, ns.
+    pub fn mean_ns(&self) -> f64 {
+        let sum = self.read_ns * self.reads as f64 + self.write_ns * self.writes as f64;
+        sum / self.requests().max(1) as f64
     }
 }
 
@@ -82,7 +90,8 @@ impl Spread {
 #[derive(Default)]
 struct Task {
     habit: Habit,
-    latency: Spread,
+    read: Spread,
+    write: Spread,
     think: Spread,
     interval: Spread,
     last: Option<(u64, u64)>,
@@ -94,15 +103,15 @@ impl Task {
     fn step(&mut self, s: &Step) {
         let (r, h) = (&s.record, &mut self.habit);
         let bytes = u64::from(r.sectors.0) * seekwell_core::units::SECTOR_BYTES;
-        let (n, sum) = match r.op {
-            Op::Read => (&mut h.reads, &mut h.read_bytes),
-            _ => (&mut h.writes, &mut h.write_bytes),
+        let (n, sum, latency) = match r.op {
+            Op::Read => (&mut h.reads, &mut h.read_bytes, &mut self.read),
+            _ => (&mut h.writes, &mut h.write_bytes, &mut self.write),
         };
         (*n, *sum) = (*n + 1, *sum + bytes);
         self.submitted += 1;
         h.depth = h.depth.max(self.submitted - s.completed_before);
         if let Some(ns) = r.latency_ns() {
-            self.latency.add(ns);
+            latency.add(ns);
         }
         if let Some((t_ns, completed)) = self.last {
             let interval = r.t_ns - t_ns;
@@ -125,7 +134,8 @@ impl Task {
         Habit {
             task,
             name,
-            mean_ns: self.latency.mean(),
+            read_ns: self.read.mean(),
+            write_ns: self.write.mean(),
             think_ns: self.think.mean(),
             open: clocked || unprompted,
             ..self.habit

@@ -184,7 +184,7 @@ fn recorded_command_is_predicted_with_its_limits() {
         "block io rate",
         "block io mean",
         "seekwell trial",
-        "more work in the fixed time",
+        "the end of the recording",
     ] {
         assert!(r.out.contains(says), "{says}: {}", r.out);
     }

@@ -12,7 +12,7 @@ use seekwell_core::prose::in_prose;
 use seekwell_host::MachineFacts;
 use seekwell_host::block::{Machine, Tree};
 use seekwell_lab::experiment::{Bios, Deciding, Primary, Statistic};
-use seekwell_lab::predict::Forecast;
+use seekwell_lab::predict::{Forecast, Prediction};
 use seekwell_report::table::{Align, Table, wrap};
 use seekwell_report::units::{bytes, count, three, time_ns};
 use seekwell_trace::{Habit, Habits, ReadOptions, ReplayMode, find_format};
@@ -29,6 +29,11 @@ const REQUESTS: u64 = 100;
 const FOR_P99: u64 = 5000;
 /// Least share of a direction among the requests that has its own rows.
 const SHARE: f64 = 0.05;
+/// Ratio of simulated to recorded value above which a prediction is not reliable (chosen).
+const FAR: f64 = 1.5;
+/// The score of earlier predictions from recordings (docs/predict.md).
+const NOT_BETTER: &str = "Of 7 measured differences, predictions from recordings had the sign of none \
+                          right: no predicted difference has a probability above 50 %.";
 /// Number of processes that are shown one by one.
 const SHOWN: usize = 5;
 /// Longest command that names its rows.
@@ -195,9 +200,10 @@ impl Recording {
     }
 
     fn mode(&self) -> ReplayMode {
-        match self.habits.is_open() {
-            true => ReplayMode::AsTimed,
-            false => ReplayMode::ClosedLoop,
+        match (self.habits.is_open(), self.timed) {
+            (true, _) => ReplayMode::AsTimed,
+            (false, true) => ReplayMode::Steady,
+            (false, false) => ReplayMode::ClosedLoop,
         }
     }
 
@@ -221,7 +227,7 @@ impl Recording {
 
     /// Returns whether the command is judged by the time for its work.
     pub fn by_duration(&self) -> bool {
-        !self.timed && self.mode() == ReplayMode::ClosedLoop
+        self.mode() == ReplayMode::ClosedLoop
     }
 
     /// Returns the metrics that decide.
@@ -243,7 +249,7 @@ impl Recording {
                 rows.push(Primary::Block(bios, Statistic::Percentile(99.0)));
             }
         }
-        if self.mode() == ReplayMode::ClosedLoop {
+        if self.mode() == ReplayMode::Steady {
             rows.insert(0, Primary::Block(Bios::All, Statistic::Rate));
         }
         Deciding {
@@ -253,20 +259,35 @@ impl Recording {
         }
     }
 
-    /// Returns the recorded value of the first metric, with its unit.
-    fn recorded(&self) -> (f64, &'static str) {
-        let span_s = self.habits.span_ns as f64 / 1e9;
-        let all = self.habits.sum(Habit::requests) as f64;
-        let sum = self
-            .habits
-            .tasks
-            .iter()
-            .map(|h| h.mean_ns * h.requests() as f64);
-        match self.deciding().primary {
-            Primary::Duration => (span_s, "s"),
-            Primary::Block(_, Statistic::Rate) => (all / span_s, "I/Os/s"),
-            _ => (sum.sum::<f64>() / all / 1e6, "ms"),
+    /// Returns the recorded value of a metric, if the recording has it.
+    fn recorded(&self, metric: &str) -> Option<f64> {
+        let h = &self.habits;
+        let span_s = h.span_ns as f64 / 1e9;
+        let mean_ms = |sum: fn(&Habit) -> f64, n: fn(&Habit) -> u64| {
+            let n = h.sum(n);
+            (n > 0).then(|| h.tasks.iter().map(sum).sum::<f64>() / n as f64 / 1e6)
+        };
+        match metric {
+            "duration" => Some(span_s),
+            "block io rate" => Some(h.sum(Habit::requests) as f64 / span_s),
+            "block io mean" => mean_ms(|h| h.mean_ns() * h.requests() as f64, Habit::requests),
+            "block read mean" => mean_ms(|h| h.read_ns * h.reads as f64, |h| h.reads),
+            "block write mean" => mean_ms(|h| h.write_ns * h.writes as f64, |h| h.writes),
+            _ => None,
         }
+    }
+
+    /// Returns each metric with its recorded and its simulated value under the same scheduler.
+    fn compared<'a>(&self, f: &'a Forecast) -> Vec<(&'a Prediction, f64, f64)> {
+        let mut all: Vec<(&Prediction, f64, f64)> = Vec::new();
+        for p in f.predictions.iter().filter(|p| p.against_active) {
+            let known = all.iter().any(|c| c.0.metric == p.metric);
+            let recorded = self.recorded(&p.metric).filter(|x| *x > 0.0);
+            if let Some((real, simulated)) = recorded.zip(p.simulated.1).filter(|_| !known) {
+                all.push((p, real, simulated));
+            }
+        }
+        all
     }
 
     /// Returns the recording as text, with the simulated value beside the recorded one.
@@ -290,7 +311,8 @@ impl Recording {
         );
         s += &self.processes();
         s += &wrap(&self.judged(), 0, width);
-        s += &wrap(&self.check(f), 0, width);
+        s += &self.check(f, width);
+        s += &wrap(NOT_BETTER, 0, width);
         s
     }
 
@@ -307,7 +329,7 @@ impl Recording {
             t.row(vec![
                 format!("{} {}", h.name, h.task).trim().to_owned().into(),
                 count(h.requests()).into(),
-                time_ns(h.mean_ns).into(),
+                time_ns(h.mean_ns()).into(),
                 time_ns(h.think_ns).into(),
                 h.depth.to_string().into(),
                 if h.open { "open" } else { "closed" }.into(),
@@ -323,38 +345,49 @@ impl Recording {
 
     /// Returns how the command is judged.
     fn judged(&self) -> String {
-        match (self.mode(), self.timed) {
-            (ReplayMode::AsTimed, _) => "Most requests arrive at their own times (open loop), so \
+        match self.mode() {
+            ReplayMode::AsTimed => "Most requests arrive at their own times (open loop), so \
                                          the command is judged by their latency."
                 .to_owned(),
-            (_, true) => "The command ran for a fixed time, so it is judged by the rate and the \
+            ReplayMode::Steady => {
+                "The command ran for a fixed time, so it is judged by the rate and the \
                           latency of its requests (--ends work: by the time for its work)."
-                .to_owned(),
-            (_, false) => "The command ended when its work was done, so it is judged by the time \
+                    .to_owned()
+            }
+            _ => "The command ended when its work was done, so it is judged by the time \
                            for its requests (--ends time: by their rate and latency)."
                 .to_owned(),
         }
     }
 
     /// Compares the recording with the simulation under the same scheduler.
-    fn check(&self, f: &Forecast) -> String {
-        let (real, unit) = self.recorded();
-        let own = f.predictions.iter().find(|p| p.against_active);
-        let Some(simulated) = own.and_then(|p| p.simulated.1).filter(|_| real > 0.0) else {
-            return String::new();
-        };
-        let far = !(0.5..=2.0).contains(&(simulated / real));
-        format!(
-            "Recorded {} {unit}, simulated {} {unit} under the same scheduler.{}",
-            three(real),
-            three(simulated),
-            match far {
-                true =>
-                    " The model differs from this disk by more than 2 times: do not rely on \
-                         the prediction, and use --calibrate.",
-                false => "",
-            }
-        )
+    fn check(&self, f: &Forecast, width: usize) -> String {
+        let all = self.compared(f);
+        let mut t = Table::new(&[
+            ("UNDER THE SAME SCHEDULER", Align::Left),
+            ("RECORDED", Align::Right),
+            ("SIMULATED", Align::Right),
+        ]);
+        for (p, real, simulated) in &all {
+            t.row(vec![
+                format!("{}, {}", p.metric, p.unit).into(),
+                three(*real).into(),
+                three(*simulated).into(),
+            ]);
+        }
+        let far = |c: &(&Prediction, f64, f64)| !(1.0 / FAR..=FAR).contains(&(c.2 / c.1));
+        let mut s = t.render(2);
+        if all.iter().any(far) {
+            s += &wrap(
+                &format!(
+                    "The simulation differs from this disk by more than {FAR} times: do not rely on \
+                     the prediction. --calibrate fits the model to the disk."
+                ),
+                0,
+                width,
+            );
+        }
+        s
     }
 
     /// Returns what the simulation of a recording cannot show.
@@ -378,7 +411,8 @@ impl Recording {
         }
         if self.timed {
             all.push(
-                "more work in the fixed time: the simulation repeats the recorded requests"
+                "the end of the recording: the simulation ends when the first process has no more \
+                 requests"
                     .to_owned(),
             );
         }
@@ -407,19 +441,23 @@ impl Recording {
     }
 
     /// Returns the recording as JSON.
-    pub fn json(&self) -> Value {
+    pub fn json(&self, f: &Forecast) -> Value {
         let processes = self.habits.tasks.iter().map(|h| {
             json!({
                 "pid": h.task, "name": h.name, "reads": h.reads, "writes": h.writes,
-                "read_bytes": h.read_bytes, "write_bytes": h.write_bytes, "mean_ns": h.mean_ns,
+                "read_bytes": h.read_bytes, "write_bytes": h.write_bytes, "mean_ns": h.mean_ns(),
                 "think_ns": h.think_ns, "in_flight_max": h.depth, "open": h.open,
             })
         });
-        let (value, unit) = self.recorded();
+        let metrics = self.compared(f).into_iter().map(|(p, real, simulated)| {
+            json!({
+                "metric": p.metric, "unit": p.unit, "recorded": real, "simulated": simulated,
+            })
+        });
         json!({
             "command": self.command, "exit_code": self.code, "seconds": self.seconds, "fixed_time": self.timed,
             "mode": self.mode().to_string(), "span_s": self.habits.span_ns as f64 / 1e9,
-            "lost": self.lost, "recorded": { "value": value, "unit": unit },
+            "lost": self.lost, "metrics": metrics.collect::<Vec<_>>(),
             "processes": processes.collect::<Vec<_>>(),
         })
     }
@@ -432,9 +470,9 @@ mod tests {
     #[test]
     fn stated_running_time_is_found() {
         for (words, ran_s, found) in [
-            ("fio --runtime=10 --iodepth=16", 10.4, true),
-            ("fio --runtime=10 --iodepth=16", 16.2, false),
-            ("fio --runtime=10", 4.0, false),
+            ("fio -runtime=10 -iodepth=16", 10.4, true),
+            ("fio -runtime=10 -iodepth=16", 16.2, false),
+            ("fio -runtime=10", 4.0, false),
             ("timeout 5 dd if=/dev/sda", 5.01, true),
             ("pgbench -c 4 -T60 bench", 60.3, true),
             ("wrk -t2 -d 30s url", 30.1, true),

@@ -132,7 +132,7 @@ pub fn choice(f: &Forecast) -> Option<&Prediction> {
         p.against_active
             && p.one == only.one
             && p.claim == Claim::Behind
-            && p.odds.probability >= LIKELY
+            && p.odds.prior.max(p.odds.probability) >= LIKELY
     };
     f.predictions.iter().find(loses).is_none().then_some(only)
 }
