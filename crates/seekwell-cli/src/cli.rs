@@ -284,8 +284,9 @@ pub enum Command {
     /// Predict which scheduler suits the disk below a path, in seconds
     ///
     /// The disk, its queue, kernel, memory and file system are simulated with their real settings.
-    /// Each prediction states the probability that it is right. --verify measures it (root).
-    /// --record shows how good past predictions were. See docs/predict.md.
+    /// With COMMAND, the requests of a command are recorded once (root) and simulated. Each
+    /// prediction states the probability that it is right. --verify measures it (root). --record
+    /// shows how good past predictions were. See docs/predict.md.
     Predict(Predict),
     /// Switch the scheduler periodically while the machine works, and decide (root)
     ///
@@ -451,7 +452,7 @@ pub struct Replay {
     /// Devices, schedulers and repeats
     #[command(flatten)]
     pub bench: Bench,
-    /// Timing: [timed], scaled:FACTOR, depth:N or closed
+    /// Timing: [timed], scaled:FACTOR, depth:N, closed or steady
     #[arg(long, short, value_name = "MODE", default_value = "timed", hide_default_value = true, long_help = modes(), display_order = 2)]
     pub mode: String,
     /// Print all tables, not only the summary

@@ -8,6 +8,7 @@
 
 pub mod compare;
 pub mod drive;
+mod lacks;
 pub mod limits;
 mod meter;
 pub mod notation;

@@ -8,6 +8,7 @@
 //! pause, a process may therefore start its next record late, but never early.
 
 use crate::drive::{Progress, RunError, Source, Submission};
+use crate::lacks::{Known, lacks};
 use crate::setup::{Setup, SetupError};
 use crate::told::{Told, Watch};
 use seekwell_core::result::Record as RunRecord;
@@ -76,6 +77,9 @@ pub enum ReplayError {
 const BIO_MAX: u64 = u32::MAX as u64 / 512;
 /// Largest number of records waiting or ready in a closed loop.
 const WINDOW: usize = 65_536;
+/// A process is active to the end if its last record is in the last part of the trace: 1 of this
+/// number.
+const ACTIVE: u64 = 20;
 /// Number of completions that a closed loop stores.
 const REMEMBER: usize = 1 << 20;
 
@@ -86,8 +90,7 @@ struct Placer {
     count: u64,
     limit: u64,
     folded: u64,
-    /// Whether a record contained a process id.
-    named: bool,
+    known: Known,
     /// The I/O priorities that the queue was told, by task.
     prios: BTreeMap<TaskId, IoPrio>,
 }
@@ -116,7 +119,8 @@ impl Placer {
             sector = (sector % self.capacity).min(self.capacity - n);
             self.folded += 1;
         }
-        self.named |= r.task.is_some();
+        self.known.tasks |= r.task.is_some();
+        self.known.prios |= r.ioprio.is_some();
         let task = r.task.unwrap_or(TaskId(0));
         let mut bio = Bio::new(0, task, r.op, r.flags, 0, r.sectors.0);
         bio.sector = Sector(sector);
@@ -235,6 +239,11 @@ struct Closed {
     completed: BTreeMap<u64, Instant>,
     /// Records that were submitted and have not completed.
     flying: BTreeSet<u64>,
+    /// The I/Os left of each process that was active to the end of the trace, in the mode steady.
+    left: Option<BTreeMap<TaskId, u64>>,
+    /// Time of the last record of each process.
+    last_ns: BTreeMap<TaskId, u64>,
+    mode: ReplayMode,
     now: Instant,
     over: bool,
 }
@@ -249,14 +258,32 @@ impl Closed {
             };
             let Some(step) = next else {
                 self.over = true;
+                self.count_left();
                 break;
             };
             let step = step?;
             let bio = self.placer.place(&step.record)?;
+            self.last_ns.insert(step.task, step.record.t_ns);
             self.bios.insert(step.index, bio);
             self.schedule(&step);
         }
         Ok(())
+    }
+    /// Counts the I/Os left at the end of the trace.
+    fn count_left(&mut self) {
+        if self.mode != ReplayMode::Steady {
+            return;
+        }
+        let end_ns = self.last_ns.values().max().copied().unwrap_or(0);
+        let active = |ns: u64| ns >= end_ns - end_ns / ACTIVE;
+        let tasks = self.last_ns.iter().filter(|(_, ns)| active(**ns));
+        let mut left: BTreeMap<TaskId, u64> = tasks.map(|(task, _)| (*task, 0)).collect();
+        for bio in self.bios.values() {
+            if let Some(n) = left.get_mut(&bio.task) {
+                *n += 1;
+            }
+        }
+        self.left = Some(left);
     }
     fn schedule(&mut self, s: &Step) {
         let Some(k) = s.after else {
@@ -280,6 +307,11 @@ impl Closed {
 impl Source for Closed {
     fn next(&mut self) -> Result<Option<Instant>, RunError> {
         self.read()?;
+        if self.left.iter().flatten().any(|(_, n)| *n == 0) {
+            // The I/Os in flight still complete.
+            self.ready.clear();
+            self.waiting.clear();
+        }
         Ok(self.ready.first().map(|r| r.0.max(self.now)))
     }
     fn take(&mut self) -> Submission {
@@ -291,6 +323,9 @@ impl Source for Closed {
         }
         self.ready.pop_first();
         self.bios.remove(&index);
+        if let Some(n) = self.left.as_mut().and_then(|l| l.get_mut(&bio.task)) {
+            *n -= 1;
+        }
         self.flying.insert(index);
         Submission::Bio(bio, index)
     }
@@ -343,12 +378,12 @@ pub fn replay_watched(
         count: 0,
         limit: opts.limit.unwrap_or(u64::MAX),
         folded: 0,
-        named: false,
+        known: Known::default(),
         prios: BTreeMap::new(),
     };
-    let format = reader.format().name;
-    let (count, folded, named, last_ns, mut warnings, names, stopped);
-    if opts.mode == ReplayMode::ClosedLoop {
+    let format = reader.format();
+    let (count, folded, known, last_ns, mut warnings, names, stopped);
+    if opts.mode.is_closed() {
         let mut source = Closed {
             steps: ClosedLoop::from_reader(reader)?,
             placer,
@@ -357,6 +392,9 @@ pub fn replay_watched(
             waiting: BTreeMap::new(),
             completed: BTreeMap::new(),
             flying: BTreeSet::new(),
+            left: None,
+            last_ns: BTreeMap::new(),
+            mode: opts.mode,
             now: Instant::START,
             over: false,
         };
@@ -364,7 +402,7 @@ pub fn replay_watched(
         let inner = source.steps.inner();
         (warnings, names) = (inner.warnings(), inner.tasks().cloned());
         let p = &source.placer;
-        (count, folded, named, last_ns) = (p.count, p.folded, p.named, None);
+        (count, folded, known, last_ns) = (p.count, p.folded, p.known, None);
     } else {
         let depth = match opts.mode {
             ReplayMode::FixedDepth(n) => n.get(),
@@ -384,7 +422,7 @@ pub fn replay_watched(
         stopped = halted(queue.drive(&mut source, &mut r, opts.time_limit, progress))?;
         let timed = depth == u32::MAX;
         let p = &source.placer;
-        (count, folded, named) = (p.count, p.folded, p.named);
+        (count, folded, known) = (p.count, p.folded, p.known);
         last_ns = timed.then_some(source.last_ns);
         (warnings, names) = (reader.warnings(), reader.tasks().cloned());
     }
@@ -404,13 +442,7 @@ pub fn replay_watched(
             "{folded} records were beyond the end of the device and were folded"
         ));
     }
-    if setup.per_process() && !named {
-        r.warnings.push(format!(
-            "{} distinguishes processes, but this {format} trace has no process ids: all I/O counts \
-             as that of one process",
-            setup.scheduler
-        ));
-    }
+    r.warnings.extend(lacks(setup, format, known));
     r.warnings.append(&mut warnings);
     for p in &mut r.processes {
         if let Some(n) = names.as_ref().and_then(|n| n.get(&p.task)) {

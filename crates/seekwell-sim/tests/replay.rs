@@ -156,6 +156,31 @@ fn closed_loop_keeps_think_times_and_lasts_longer_on_a_slow_device() {
 }
 
 #[test]
+fn steady_replay_ends_with_the_first_process_that_was_active_to_the_end() {
+    // Both processes were active for a second. One of them has ten times as many reads, and each
+    // process waits for its reads. On a disk that treats both alike, the short one ends first.
+    let mut rows = Vec::new();
+    for (pid, every) in [(1, 10_000), (2, 1_000)] {
+        for t in (0..1_000_000).step_by(every) {
+            rows.push((t, pid));
+        }
+    }
+    rows.sort_unstable();
+    let mut text = "t_us,op,sector,sectors,pid,lat_us\n".to_owned();
+    for (t, pid) in rows {
+        text += &format!(
+            "{t},R,{},8,{pid},{}\n",
+            t * 8,
+            if pid == 1 { 9_900 } else { 900 }
+        );
+    }
+    let reads = |of: &str| run("noop", &mode(of), text.as_bytes()).unwrap().read.ios;
+    assert_eq!(reads("closed"), 1_100);
+    let steady = reads("steady");
+    assert!((101..550).contains(&steady), "{steady}");
+}
+
+#[test]
 fn flush_and_process_ids_are_replayed() {
     let text = "8,0 0 1 0.000000000 5 Q FN 0 + 0 [p]\n8,0 0 2 0.001000000 5 Q R 8 + 8 [p]\n";
     let r = run("mq-deadline", &mode("timed"), text.as_bytes()).unwrap();
@@ -185,6 +210,35 @@ fn recorded_priority_reaches_the_scheduler() {
             assert!(same < 1.5, "{scheduler} {mode}: {same} times the wait");
         }
     }
+}
+
+#[test]
+fn a_scheduler_that_uses_what_the_trace_lacks_is_named() {
+    let warned = |scheduler: &str, text: &str| -> String {
+        let r = run(scheduler, &mode("timed"), text.as_bytes()).unwrap();
+        r.warnings.join("\n")
+    };
+    let bare = "t_us,op,sector,sectors\n0,R,0,8\n9,W,800000,8\n";
+    assert!(warned("bfq", bare).contains("no process ids"));
+    assert_eq!(warned("mq-deadline", bare), "");
+    let pids = "t_us,op,sector,sectors,pid\n0,R,0,8,7\n9,W,800000,8,8\n";
+    for scheduler in ["bfq", "cfq", "mq-deadline"] {
+        let w = warned(scheduler, pids);
+        assert!(
+            w.starts_with(&format!("{scheduler} serves I/O priorities")),
+            "{w}"
+        );
+    }
+    assert_eq!(warned("kyber", pids), "");
+    let prios = "t_us,op,sector,sectors,pid,ioprio\n0,R,0,8,7,2:4\n9,W,800000,8,8,3:0\n";
+    assert_eq!(warned("mq-deadline", prios), "");
+    let msr =
+        "128166372003061629,hm,0,Read,0,4096,100\n128166372003071629,hm,0,Write,8192,4096,90\n";
+    let w = warned("bfq", msr);
+    assert!(
+        w.contains("process ids") && w.contains("; it distinguishes synchronous"),
+        "{w}"
+    );
 }
 
 #[test]

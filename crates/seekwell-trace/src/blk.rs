@@ -4,7 +4,7 @@
 //! Bounces, aborts, driver data and SCSI packet commands are left out, because no replay can repeat
 //! them.
 
-use seekwell_core::{Action, Flags, Op};
+use seekwell_core::{Action, Flags, IoPrio, Op};
 
 /// One event of a block trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,6 +29,8 @@ pub struct BlkEvent {
     pub device: u32,
     /// Error number of a completion; 0 if there is none.
     pub error: u16,
+    /// I/O priority of the request, if it is known.
+    pub ioprio: Option<IoPrio>,
     /// True for a flush with the write bit (`FWS`). Such a flush comes from the submitter, not from
     /// the kernel's flush machinery.
     pub write_bit: bool,

@@ -302,6 +302,7 @@ impl Join {
         let flush = e.is_flush();
         let mut record = Record {
             flags: e.flags,
+            ioprio: e.ioprio,
             task: Some(TaskId(e.task)),
             cpu: u16::try_from(e.cpu).ok(),
             cgroup: CgroupId::ROOT,
@@ -408,6 +409,8 @@ impl Join {
                 && p.record.op.is_write() == write
             {
                 set(&mut p.record, e.t_ns);
+                // All bios of a request have its priority: the kernel merges no others.
+                p.record.ioprio = e.ioprio.or(p.record.ioprio);
                 at = at.max(part_end);
             }
         }

@@ -4,7 +4,7 @@
 //! The trace can be compressed with zstd or gzip. The memory does not grow with the length of the
 //! trace. [`create`] writes a trace. [`ReplayMode`] lists the ways to replay a trace, and what each
 //! of them can and cannot show. [`ClosedLoop`] prepares the mode that preserves the dependencies of
-//! processes. [`survey::survey`] describes the contents of a trace.
+//! processes, and [`Habits`] tells how they work. [`survey::survey`] describes the contents of a trace.
 //!
 //! To add a format, add a file in `formats/` and an entry in `registry.rs`.
 
@@ -13,6 +13,7 @@ pub mod create;
 pub mod error;
 pub mod formats;
 mod guess;
+mod habits;
 pub mod info;
 pub mod input;
 pub mod intake;
@@ -40,6 +41,7 @@ pub use formats::blktrace::BlktraceWriter;
 pub use formats::csv::CsvWriter;
 pub use formats::iolog::IologWriter;
 pub use formats::vscsi::VscsiWriter;
+pub use habits::{Habit, Habits};
 pub use info::{Carries, Format, FormatInfo, Has, Volumes};
 pub use intake::{Intake, open_once};
 pub use keeps::Keeps;

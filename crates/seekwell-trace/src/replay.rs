@@ -74,11 +74,14 @@ pub enum ReplayMode {
     /// Each process waits for the completions for which it waited in the recording, and then for
     /// its recorded think time.
     ClosedLoop,
+    /// As [`ReplayMode::ClosedLoop`], until the first process that was active to the end of the
+    /// recording has no more I/Os.
+    Steady,
 }
 
 impl ReplayMode {
     /// An example of each mode, for help texts.
-    pub const EXAMPLES: [(&'static str, ReplayMode); 4] = {
+    pub const EXAMPLES: [(&'static str, ReplayMode); 5] = {
         const fn n(n: u32) -> NonZeroU32 {
             NonZeroU32::new(n).unwrap()
         }
@@ -87,6 +90,7 @@ impl ReplayMode {
             ("scaled:1/2", ReplayMode::Scaled(Factor::new(n(1), n(2)))),
             ("depth:32", ReplayMode::FixedDepth(n(32))),
             ("closed", ReplayMode::ClosedLoop),
+            ("steady", ReplayMode::Steady),
         ]
     };
 
@@ -124,13 +128,19 @@ impl ReplayMode {
                  processes (for locks, for each other, or for writeback by kernel threads) are \
                  unknown and count as think time."
             }
+            ReplayMode::Steady => {
+                "Like the mode closed, but the replay ends when the first process that was active \
+                 to the end of the recording has no more I/Os. Use this mode for programs that ran \
+                 for a fixed time, and compare rates and latencies. A process that a scheduler \
+                 favours would otherwise end early, and leave the disk to the others."
+            }
         }
     }
 
     /// Returns an error if a trace of this format cannot be replayed in this mode. The error names
     /// the missing information.
     pub fn check(&self, format: Format, name: &str) -> Result<(), TraceError> {
-        if *self != ReplayMode::ClosedLoop {
+        if !self.is_closed() {
             return Ok(());
         }
         let c = format.carries;
@@ -146,13 +156,18 @@ impl ReplayMode {
         ))
     }
 
+    /// Returns whether processes wait for their own completions.
+    pub const fn is_closed(&self) -> bool {
+        matches!(self, ReplayMode::ClosedLoop | ReplayMode::Steady)
+    }
+
     /// Returns the time at which a record is due, in ns since the start of the replay. Returns
     /// `None` for modes that do not use recorded times.
     pub fn due_ns(&self, record: &Record) -> Option<u64> {
         match self {
             ReplayMode::AsTimed => Some(record.t_ns),
             ReplayMode::Scaled(f) => Some(f.apply(record.t_ns)),
-            ReplayMode::FixedDepth(_) | ReplayMode::ClosedLoop => None,
+            ReplayMode::FixedDepth(_) | ReplayMode::ClosedLoop | ReplayMode::Steady => None,
         }
     }
 }
@@ -175,6 +190,7 @@ impl fmt::Display for ReplayMode {
             ReplayMode::Scaled(factor) => write!(f, "scaled:{factor}"),
             ReplayMode::FixedDepth(n) => write!(f, "depth:{n}"),
             ReplayMode::ClosedLoop => f.write_str("closed"),
+            ReplayMode::Steady => f.write_str("steady"),
         }
     }
 }
@@ -186,6 +202,7 @@ impl FromStr for ReplayMode {
         let mode = match s.split_once(':') {
             None if s == "timed" => Some(ReplayMode::AsTimed),
             None if s == "closed" => Some(ReplayMode::ClosedLoop),
+            None if s == "steady" => Some(ReplayMode::Steady),
             Some(("scaled", f)) => Factor::parse(f).map(ReplayMode::Scaled),
             Some(("depth", n)) => n.parse().ok().map(ReplayMode::FixedDepth),
             _ => None,
@@ -196,7 +213,7 @@ impl FromStr for ReplayMode {
                 "replay mode",
                 Place::File,
                 format!("\"{s}\" is not a mode"),
-                "use timed, scaled:FACTOR (2, 0.5 or 1/3, not 0), depth:N (1 or more) or closed",
+                "use timed, scaled:FACTOR (2, 0.5 or 1/3, not 0), depth:N (1 or more), closed or steady",
             )
         })
     }

@@ -243,6 +243,7 @@ impl Expand {
             cpu: r.cpu.map_or(0, u32::from),
             device: if r.device == 0 { device } else { r.device },
             error: 0,
+            ioprio: r.ioprio,
             write_bit: r.op != Op::Read,
         };
         put(&queue)?;
@@ -308,6 +309,7 @@ pub(crate) fn blk_event(e: &Event, device: u32) -> BlkEvent {
         cpu: 0,
         device,
         error: 0,
+        ioprio: None,
         write_bit: e.op != Op::Read,
     }
 }

@@ -226,6 +226,9 @@ fn trace_text_of_a_real_kernel_is_read() {
         r.tasks().and_then(|t| t.get(&8735)).map(String::as_str),
         Some("jbd2/loop0-8")
     );
+    // The journal has a higher priority than the program.
+    let levels: Vec<Option<u8>> = got.iter().map(|r| r.ioprio.map(|p| p.level)).collect();
+    assert_eq!(levels, [4, 3, 3, 3, 3, 3, 3, 3, 4, 4].map(Some));
     // The six bios of the journal formed one request of 48 sectors.
     let issue = ReadOptions {
         stream: Stream::Issue,

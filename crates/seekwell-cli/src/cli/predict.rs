@@ -1,15 +1,26 @@
 //! Arguments of `predict`.
 
 use super::{Output, budget};
-use clap::{Args, ValueHint};
+use clap::{Args, ValueEnum, ValueHint};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
   seekwell predict /var/lib/postgresql -w pgbench
+  sudo seekwell predict /srv -- rsync -a /srv/www /srv/copy
   sudo seekwell predict /srv -w fs-mark:files=200 -d ./mine.toml --verify --confirm sda
   seekwell predict --record
 All options: seekwell predict --help";
+
+/// When a recorded command ends.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ends {
+    /// When its work is done.
+    Work,
+    /// After a fixed time.
+    Time,
+}
 
 const VERIFYING: &str = "For real";
 
@@ -24,7 +35,7 @@ pub struct Predict {
     ///
     /// A script from `seekwell workloads` or a fio job file [default: the workloads of
     /// `seekwell compare`]. Programs have no simulation: for one that has a script of the same name
-    /// (pgbench), the script stands.
+    /// (pgbench), the script stands, or record it as COMMAND.
     #[arg(long, short, value_name = "WORK")]
     pub workload: Vec<String>,
     /// Schedulers, separated by commas [default: all that the device offers]
@@ -56,6 +67,19 @@ pub struct Predict {
     /// SEEKWELL_STATE_DIR names another directory.
     #[arg(long, conflicts_with_all = ["path", "workload", "schedulers", "device", "verify", "calibrate", "of"])]
     pub record: bool,
+    /// Command to record once, after -- (root)
+    ///
+    /// COMMAND runs under the active scheduler; no setting changes. Its block requests on the device
+    /// below PATH are recorded and repeated in the simulation.
+    #[arg(last = true, value_name = "COMMAND",
+        conflicts_with_all = ["workload", "of", "record", "verify"])]
+    pub command: Vec<OsString>,
+    /// With COMMAND: when it ends [default: time if it states its running time]
+    ///
+    /// A command that ends when its work is done is judged by the time for this work. A command that
+    /// runs for a fixed time is judged by the rate and the latency of its requests.
+    #[arg(long, value_name = "WHEN", requires = "command")]
+    pub ends: Option<Ends>,
     /// Measure the prediction on the disk (root), and score it
     ///
     /// It runs `compare --host` with the same workloads and schedulers, restores the settings, and

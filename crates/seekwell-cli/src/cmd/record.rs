@@ -8,7 +8,7 @@ use crate::out::{Out, note};
 use crate::traces::failed;
 use seekwell_host::block::{Device, Machine, Tree};
 use seekwell_host::switch::command::{Held, code};
-use seekwell_host::watch::{By, Recorder};
+use seekwell_host::watch::{By, Recorded, Recorder};
 use seekwell_report::units::bytes;
 use seekwell_trace::{
     Format, ReadOptions, WriteOptions, create, device_number, find_format, format_of_name, formats,
@@ -16,6 +16,8 @@ use seekwell_trace::{
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// The format that is the text of tracefs itself. It contains all recorded events.
 const RAW: &str = "ftrace";
@@ -44,11 +46,9 @@ fn target(a: &Record) -> Result<Format, Failure> {
     }
 }
 
-/// Returns the device whose requests are recorded.
-fn device<'a>(a: &Record, m: &'a Machine) -> Result<&'a Device, Failure> {
-    let u = m
-        .under(&a.path)
-        .map_err(|e| Failure::input(e.to_string()))?;
+/// Returns the device below a path, whose requests are recorded.
+pub fn device<'a>(path: &Path, m: &'a Machine) -> Result<&'a Device, Failure> {
+    let u = m.under(path).map_err(|e| Failure::input(e.to_string()))?;
     let named = u.device.as_ref().and_then(|n| m.named(n)).map(|n| n.0);
     let deciding = || u.deciding.iter().filter_map(|n| m.device(n));
     match named.or_else(|| deciding().next()) {
@@ -61,6 +61,69 @@ fn device<'a>(a: &Record, m: &'a Machine) -> Result<&'a Device, Failure> {
         ))),
         None => Err(Failure::input(format!("{}: {}", u.asked, u.verdict))),
     }
+}
+
+/// A command that ran while the requests to a device were recorded.
+pub struct Ran {
+    /// Exit code of the command.
+    pub code: u8,
+    /// Time that the command ran.
+    pub time: Duration,
+    /// The requests.
+    pub recorded: Recorded,
+    /// Method of the recording.
+    pub by: By,
+    /// While it exists, signals do not end this process.
+    held: Held,
+}
+
+/// Runs a command and records the requests to a device. Signals go to the command.
+pub fn record(
+    d: &Device,
+    by: Option<By>,
+    command: &[OsString],
+    quiet: bool,
+) -> Result<Ran, Failure> {
+    let Some(numbers) = d.numbers else {
+        return Err(Failure::input(format!(
+            "{}: the device has no number in /sys",
+            d.name
+        )));
+    };
+    if !rustix::process::geteuid().is_root() {
+        return Err(Failure::input(format!(
+            "only root can read the kernel's tracepoints: {}",
+            again()
+        )));
+    }
+    let bad = |e: seekwell_host::watch::WatchError| Failure::input(e.to_string());
+    let (mut trace, closed) =
+        Recorder::open(device_number(numbers.0, numbers.1), by).map_err(bad)?;
+    let by = trace.by();
+    if let Some(why) = closed {
+        note(quiet, &format!("recorded through tracefs: {why}"));
+    }
+    let held =
+        Held::new().map_err(|e| Failure::input(format!("signals cannot be blocked: {e}")))?;
+    trace.start().map_err(bad)?;
+    let began = Instant::now();
+    let ran = held.run(command);
+    let time = began.elapsed();
+    let recorded = trace.stop().map_err(bad)?;
+    drop(trace);
+    let status = ran.map_err(|e| {
+        Failure::input(format!(
+            "{}: cannot be run: {e}",
+            command[0].to_string_lossy()
+        ))
+    })?;
+    Ok(Ran {
+        code: code(status),
+        time,
+        recorded,
+        by,
+        held,
+    })
 }
 
 /// Numbers of recorded requests, by class.
@@ -131,53 +194,22 @@ fn written(a: &Record, to: Format, text: &str, d: &Device) -> Result<Tally, Fail
 pub fn run(a: &Record, quiet: bool) -> Result<(), Failure> {
     let to = target(a)?;
     Out::check(Some(&a.output))?;
-    let command: Vec<OsString> = a.command.clone();
     let tree = Tree::default();
     let m = Machine::read(&tree);
-    let d = device(a, &m)?;
-    let Some(numbers) = d.numbers else {
-        return Err(Failure::input(format!(
-            "{}: the device has no number in /sys",
-            d.name
-        )));
-    };
-    if !rustix::process::geteuid().is_root() {
-        return Err(Failure::input(format!(
-            "only root can read the kernel's tracepoints: {}",
-            again()
-        )));
-    }
-    let bad = |e: seekwell_host::watch::WatchError| Failure::input(e.to_string());
+    let d = device(&a.path, &m)?;
     let by = a.by.map(|by| match by {
         Door::Bpf => By::Bpf,
         Door::Tracefs => By::Tracefs,
     });
-    let (mut trace, closed) =
-        Recorder::open(device_number(numbers.0, numbers.1), by).map_err(bad)?;
-    let by = trace.by();
-    if let Some(why) = closed {
-        note(quiet, &format!("recorded through tracefs: {why}"));
-    }
-    // From here on, signals go to the program, and the recording is written in any case.
-    let held =
-        Held::new().map_err(|e| Failure::input(format!("signals cannot be blocked: {e}")))?;
-    trace.start().map_err(bad)?;
-    let ran = held.run(&command);
-    let recorded = trace.stop().map_err(bad)?;
-    drop(trace);
-    let status = ran.map_err(|e| {
-        Failure::input(format!(
-            "{}: cannot be run: {e}",
-            command[0].to_string_lossy()
-        ))
-    })?;
+    let ran = record(d, by, &a.command, quiet)?;
+    let (by, recorded) = (ran.by, &ran.recorded);
     let tally = match recorded.events.is_empty() {
         // No format can represent an empty trace.
         true => Tally::default(),
         false => written(a, to, &recorded.text, d)?,
     };
     tell(a, d, &tally, by, recorded.lost, quiet)?;
-    drop(held);
+    drop(ran.held);
     if recorded.lost > 0 {
         return Err(Failure::Early(format!(
             "the kernel lost {} events, so {} is incomplete; {}",
@@ -189,7 +221,7 @@ pub fn run(a: &Record, quiet: bool) -> Result<(), Failure> {
             }
         )));
     }
-    match code(status) {
+    match ran.code {
         0 => Ok(()),
         code => Err(Failure::Command(code)),
     }

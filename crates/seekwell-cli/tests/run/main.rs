@@ -30,6 +30,7 @@ mod predict;
 mod profile_guided;
 mod readme;
 mod real;
+mod recorded_command;
 mod registries;
 mod replay;
 mod report;

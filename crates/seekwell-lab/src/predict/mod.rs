@@ -19,6 +19,8 @@ pub use forecast::{Forecast, Prediction, Scored};
 pub use nearest::{Nearest, nearest};
 pub use odds::{Odds, PRIOR, PRIOR_LINES, odds};
 pub use outcome::{Claim, Outcome, Ratio, SIZE_LIMIT, claim, judge, shown};
-pub use plan::{BLOCKS, Plan, can_simulate, experiment_of, offered, simulation};
+pub use plan::{
+    BLOCKS, Plan, can_simulate, experiment_of, experiment_of_recording, offered, simulation,
+};
 pub use scores::{Bin, Score, Scores, scores};
 pub use translation::{Setting, State, Translation};

@@ -2,8 +2,8 @@
 //! on a modelled device with the settings of the real one.
 
 use super::Translation;
-use crate::data::{About, Cell, Method, StopRule, Treatment};
-use crate::experiment::{CellPlan, Experiment, Faults, Place};
+use crate::data::{About, Cell, Method, MetricInfo, StopRule, Treatment};
+use crate::experiment::{CellPlan, Deciding, Experiment, Faults, Place};
 use crate::host::HostWork;
 use crate::host::words::PLACING;
 use seekwell::{DeviceSpec, RunSpec, SchedulerSpec, Substrate, WorkloadSpec, checked, words};
@@ -31,8 +31,7 @@ pub fn can_simulate(w: &WorkloadSpec) -> bool {
         WorkloadSpec::Script { name, params } => {
             !name.contains('/') && PLACING.iter().all(|p| !params.contains_key(*p))
         }
-        WorkloadSpec::Fio { .. } => true,
-        WorkloadSpec::Trace { .. } => false,
+        WorkloadSpec::Fio { .. } | WorkloadSpec::Trace { .. } => true,
     }
 }
 
@@ -152,6 +151,39 @@ pub fn experiment_of(
     path: &Path,
 ) -> Result<Experiment, Faults> {
     let mut faults = Faults::default();
+    let mut judged = Vec::new();
+    for w in work {
+        let label = format!("workload `{}`", w.label);
+        if let Some(d) = faults.take(Place::default(), &label, crate::host::deciding(w)) {
+            judged.push((w.clone(), d));
+        }
+    }
+    experiment(&judged, schedulers, facts, path, faults)
+}
+
+/// Returns the experiment that would repeat a recorded workload under each scheduler.
+///
+/// # Errors
+/// The device offers no scheduler.
+pub fn experiment_of_recording(
+    recording: HostWork,
+    deciding: Deciding,
+    schedulers: &[(String, SchedulerSpec)],
+    facts: &MachineFacts,
+    path: &Path,
+) -> Result<Experiment, Faults> {
+    let info = deciding.primary.info(&recording.spec);
+    let judged = [(recording, (deciding, info))];
+    experiment(&judged, schedulers, facts, path, Faults::default())
+}
+
+fn experiment(
+    work: &[(HostWork, (Deciding, MetricInfo))],
+    schedulers: &[(String, SchedulerSpec)],
+    facts: &MachineFacts,
+    path: &Path,
+    mut faults: Faults,
+) -> Result<Experiment, Faults> {
     if schedulers.is_empty() {
         let what = format!("{} offers no scheduler to choose", facts.device);
         faults.push(Place::default(), "device", what);
@@ -161,12 +193,7 @@ pub fn experiment_of(
     let device = format!("{} on {}", path.display(), facts.device);
     let method = Method::default();
     let mut cells = Vec::new();
-    for w in work {
-        let label = format!("workload `{}`", w.label);
-        let deciding = crate::host::deciding(w);
-        let Some((deciding, info)) = faults.take(Place::default(), &label, deciding) else {
-            continue;
-        };
+    for (w, (deciding, info)) in work {
         let specs = schedulers.iter().map(|(label, spec)| RunSpec {
             substrate: Substrate::Host,
             seed: method.seed,
@@ -182,14 +209,14 @@ pub fn experiment_of(
                 device: device.clone(),
                 workload: w.label.clone(),
                 substrate: Substrate::Host.name().to_owned(),
-                primary: info,
+                primary: info.clone(),
                 rows: deciding.rows_info(&w.spec),
                 checks: deciding.checks.clone(),
                 treatments: (0..schedulers.len()).collect(),
                 reference,
                 ..Cell::default()
             },
-            deciding,
+            deciding: deciding.clone(),
         });
     }
     let treatments = schedulers.iter().map(|(label, s)| Treatment {

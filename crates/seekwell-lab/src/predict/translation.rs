@@ -2,7 +2,7 @@
 //! and `predict` use it. A setting that the simulation does not have is listed.
 
 use super::mount;
-use seekwell::{DeviceSpec, QueueSpec, RunSpec, SpecErrors, Substrate, words};
+use seekwell::{DeviceSpec, QueueSpec, RunSpec, SpecErrors, Substrate, WorkloadSpec, words};
 use seekwell_core::DeviceFacts;
 use seekwell_core::spec::{
     MAX_CENTISECS, MAX_MEMORY_BYTES, MIN_DIRTY_BYTES, MIN_MEMORY_BYTES, MachineSpec,
@@ -89,6 +89,26 @@ impl Translation {
     /// # Errors
     /// The device is invalid.
     pub fn new(facts: &MachineFacts, device: &str) -> Result<Self, SpecErrors> {
+        let mut t = Translation::of_queue(facts, device)?;
+        t.machine();
+        t.left.extend(UNKNOWN.iter().map(|l| (*l).to_owned()));
+        t.kernel();
+        Ok(t)
+    }
+
+    /// Translates only the facts about the queue, for a recording: its requests come from below the
+    /// page cache and the file system.
+    ///
+    /// # Errors
+    /// The device is invalid.
+    pub fn of_recording(facts: &MachineFacts, device: &str) -> Result<Self, SpecErrors> {
+        let mut t = Translation::of_queue(facts, device)?;
+        t.left.extend(UNKNOWN.last().map(|l| (*l).to_owned()));
+        t.kernel();
+        Ok(t)
+    }
+
+    fn of_queue(facts: &MachineFacts, device: &str) -> Result<Self, SpecErrors> {
         let mut t = Translation {
             facts: facts.clone(),
             device: words::device(&with_queues(device, facts.hw_queues))?,
@@ -104,8 +124,6 @@ impl Translation {
         // An array is not a single device and has no facts of its own.
         let model = with_files(&t.device.files, || setup.open_device()).ok();
         t.queue(model.as_ref().map(|d| d.facts()));
-        t.machine();
-        t.left.extend(UNKNOWN.iter().map(|l| (*l).to_owned()));
         Ok(t)
     }
 
@@ -220,6 +238,10 @@ impl Translation {
             state: if same { State::Carried } else { State::Differs },
         });
         self.left.extend(left);
+    }
+
+    fn kernel(&mut self) {
+        let f = &self.facts;
         let modelled = version_of("none", &f.kernel);
         self.rows.push(Setting {
             name: "kernel".to_owned(),
@@ -267,7 +289,8 @@ impl Translation {
         spec.substrate = Substrate::Sim;
         spec.device.clone_from(&self.device);
         spec.queue.clone_from(&self.queue);
-        spec.machine = Some(self.machine.clone());
+        let recorded = matches!(spec.workload, WorkloadSpec::Trace { .. });
+        spec.machine = (!recorded).then(|| self.machine.clone());
         let s = &mut spec.scheduler;
         s.version = version_of(&s.name, &self.facts.kernel).or(s.version.take());
         spec.queue.nr_requests = self.nr_requests(&s.name);

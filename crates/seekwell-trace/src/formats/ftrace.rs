@@ -14,7 +14,7 @@ pub use super::lines::{Line, Wrong};
 use crate::blk::{BlkEvent, rwbs_parse};
 use crate::info::{Carries, FormatInfo, Has, Keeps, Volumes};
 use crate::text::{number, seconds_ns, word};
-use seekwell_core::{Action, Op};
+use seekwell_core::{Action, IoPrio, Op};
 
 /// The format's entry in the registry.
 pub const INFO: FormatInfo = FormatInfo {
@@ -26,13 +26,14 @@ pub const INFO: FormatInfo = FormatInfo {
            /sys/kernel/tracing/instances, events/block/*/enable, and `cat trace_pipe`. Records are \
            made from the block_bio_queue events (or from block_rq_issue, if requested, or if there \
            are no others). A write that ends with its own cache flush (FUA on a device without \
-           FUA) is complete when its data are written. Priorities are ignored. A warning reports \
-           events that the kernel lost.",
+           FUA) is complete when its data are written. Priorities come from the events of requests, \
+           since Linux 6.9. The events have no cgroup. A warning reports events that the kernel \
+           lost.",
     carries: Carries {
         pids: Has::Yes,
         completions: Has::Maybe,
         issues: Has::Maybe,
-        ioprio: Has::No,
+        ioprio: Has::Maybe,
         flags: Has::Yes,
         time: "1 us",
     },
@@ -180,6 +181,20 @@ pub fn parse(line: &[u8]) -> Result<Line<'_>, Wrong<'_>> {
     body(rest, &mut at, action, &head)
 }
 
+/// Parses a priority such as `be,0,4`: class, hint and level. `None` for other text, and for a
+/// request without a priority.
+fn priority(w: &[u8]) -> Option<IoPrio> {
+    let mut parts = w.split(|&c| c == b',');
+    let class = match parts.next()? {
+        b"rt" | b"0x1" => 1,
+        b"be" | b"0x2" => 2,
+        b"idle" | b"0x3" => 3,
+        _ => return None,
+    };
+    let level = number(parts.nth(1)?)?;
+    IoPrio::from_numbers(class, level)
+}
+
 /// Parses the text of a block event, from `*at` on.
 pub(super) fn body<'a>(
     text: &'a [u8],
@@ -219,6 +234,8 @@ pub(super) fn body<'a>(
     let w = word(text, at);
     let sectors = number(w).and_then(|n| u32::try_from(n).ok());
     let sectors = sectors.ok_or(("number of sectors", w))?;
+    // The kernel adds the priority to the events of requests since Linux 6.9.
+    let ioprio = request.then(|| priority(word(text, at))).flatten();
     let mut error = 0;
     if matches!(action, Action::Complete | Action::Requeue) {
         // The error is for example "[-5]". On newer kernels, it follows the priority.
@@ -246,6 +263,7 @@ pub(super) fn body<'a>(
         cpu: head.cpu,
         device,
         error,
+        ioprio,
         ..BLANK
     };
     // Other actions can run in the context of another process.
@@ -305,6 +323,25 @@ mod tests {
         let c =
             event("  fio-9 [000] ..s.. 1.000001: block_rq_complete: 8,16 R () 64 + 8 be,0,4 [-5]");
         assert_eq!((c.error, c.device), (5, 8 << 20 | 16));
+    }
+
+    #[test]
+    fn priority_of_a_request_is_parsed() {
+        for (word, want) in [
+            ("be,0,3", Some((2, 3))),
+            ("rt,0,0", Some((1, 0))),
+            ("idle,0,7", Some((3, 7))),
+            ("0x2,0,4", Some((2, 4))),
+            ("none,0,0", None),
+            ("be,0,9", None),
+            ("[dd]", None),
+        ] {
+            let line = format!(
+                "  dd-5 [000] ..... 10.5: block_rq_issue: 8,0 WS 4096 () 100 + 8 {word} [dd]"
+            );
+            let want = want.and_then(|(class, level)| IoPrio::from_numbers(class, level));
+            assert_eq!(event(&line).ioprio, want, "{word}");
+        }
     }
 
     #[test]

@@ -115,6 +115,7 @@ pub(super) const BLANK: BlkEvent = BlkEvent {
     cpu: 0,
     device: 0,
     error: 0,
+    ioprio: None,
     write_bit: false,
 };
 

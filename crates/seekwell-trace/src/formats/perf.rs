@@ -17,14 +17,14 @@ pub const INFO: FormatInfo = FormatInfo {
     extensions: &["perf", "txt"],
     help: "The text that perf script prints after perf record -a -e 'block:*'. Records are made \
            from the block_bio_queue events (or from block_rq_issue, if requested, or if there are \
-           no others). Other events and call chains are skipped. Priorities are ignored. \
-           Record block:block_bio_queue, block:block_rq_issue and block:block_rq_complete for a \
+           no others). Other events and call chains are skipped. Priorities are read \
+           where the kernel prints them (since Linux 6.9). Record block:block_bio_queue, block:block_rq_issue and block:block_rq_complete for a \
            replay.",
     carries: Carries {
         pids: Has::Yes,
         completions: Has::Maybe,
         issues: Has::Maybe,
-        ioprio: Has::No,
+        ioprio: Has::Maybe,
         flags: Has::Yes,
         time: "1 us",
     },

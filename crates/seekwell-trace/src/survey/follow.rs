@@ -84,6 +84,7 @@ impl Follow {
             cpu: 0,
             device: r.device,
             error: 0,
+            ioprio: None,
             write_bit: false,
         };
         self.number += 1;
@@ -141,6 +142,7 @@ impl Follow {
                         cpu: 0,
                         device: r.device,
                         error: 0,
+                        ioprio: None,
                         write_bit: false,
                     };
                     self.sums.request(&e);

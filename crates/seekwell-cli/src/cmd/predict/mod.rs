@@ -1,7 +1,9 @@
 //! `seekwell predict`: predicts by simulation which scheduler the disk below a path should have,
 //! with the probability that the prediction is right.
 
+mod command;
 mod record;
+mod recording;
 pub mod scored;
 mod show;
 pub mod simulate;
@@ -12,6 +14,7 @@ use super::calibrate;
 use crate::cli::Predict;
 use crate::fail::Failure;
 use crate::out::{Out, note, width};
+use seekwell::SchedulerSpec;
 use seekwell_host::MachineFacts;
 use seekwell_host::block::Tree;
 use seekwell_lab::host::file;
@@ -41,7 +44,7 @@ fn workload(text: &str, quiet: bool) -> Result<HostWork, Failure> {
         }
         _ => Err(Failure::input(format!(
             "{text}: programs cannot be simulated. Use a script (`seekwell workloads`), or record \
-             the program and replay it (`seekwell record`, `seekwell replay`)"
+             the program: seekwell predict PATH -- COMMAND"
         ))),
     }
 }
@@ -84,6 +87,34 @@ fn device(
     Ok((found.preset.to_owned(), Origin::Nearest(found.class)))
 }
 
+/// Returns the schedulers to compare, with their labels.
+fn schedulers(
+    a: &Predict,
+    facts: &MachineFacts,
+    quiet: bool,
+) -> Result<Vec<(String, SchedulerSpec)>, Failure> {
+    let Some(list) = &a.schedulers else {
+        return Ok(offered(facts));
+    };
+    let all = file::schedulers(list).map_err(|e| Failure::input(e.to_string()))?;
+    let named = all.into_iter().map(|l| {
+        let label = l.name.unwrap_or_else(|| l.spec.name.clone());
+        (label, l.spec)
+    });
+    let named: Vec<_> = named.collect();
+    if named.iter().all(|s| s.1.name != facts.scheduler) {
+        note(
+            quiet,
+            &format!(
+                "-s does not contain the active scheduler \"{}\": the predictions compare with the \
+                 first one instead",
+                facts.scheduler
+            ),
+        );
+    }
+    Ok(named)
+}
+
 /// Runs the command.
 pub fn run(a: &Predict, quiet: bool) -> Result<(), Failure> {
     let output = a.output.output.as_deref();
@@ -96,30 +127,13 @@ pub fn run(a: &Predict, quiet: bool) -> Result<(), Failure> {
     }
     let path = a.path.as_deref().unwrap_or(Path::new("."));
     let facts = MachineFacts::read(&Tree::default(), path).map_err(Failure::input)?;
+    if !a.command.is_empty() {
+        return command::run(a, path, &facts, quiet);
+    }
     let work = workloads(a, quiet)?;
-    let schedulers = match &a.schedulers {
-        Some(list) => {
-            let all = file::schedulers(list).map_err(|e| Failure::input(e.to_string()))?;
-            let named = all.into_iter().map(|l| {
-                let label = l.name.unwrap_or_else(|| l.spec.name.clone());
-                (label, l.spec)
-            });
-            named.collect()
-        }
-        None => offered(&facts),
-    };
+    let schedulers = schedulers(a, &facts, quiet)?;
     let e = experiment_of(&work, &schedulers, &facts, path);
     let e = e.map_err(|e| Failure::input(e.to_string()))?;
-    if schedulers.iter().all(|s| s.1.name != facts.scheduler) {
-        note(
-            quiet,
-            &format!(
-                "-s does not contain the active scheduler \"{}\": the predictions compare with the \
-                 first one instead",
-                facts.scheduler
-            ),
-        );
-    }
     let (device, origin) = device(a, &facts, quiet)?;
     let prepared = Prepared::new(&e, &facts, &device)?;
     let forecast = prepared.simulate(quiet)?;
@@ -129,7 +143,14 @@ pub fn run(a: &Predict, quiet: bool) -> Result<(), Failure> {
         let mut out = Out::open(output.filter(|_| !a.verify))?;
         match a.json {
             true => out.json(&show::json(&prepared, &forecast, origin, &verify))?,
-            false => out.text(&show::text(&prepared, &forecast, origin, &verify, width()))?,
+            false => out.text(&show::text(
+                &prepared,
+                &forecast,
+                origin,
+                "",
+                &verify,
+                width(),
+            ))?,
         }
         out.done()?;
     }

@@ -132,7 +132,7 @@ pub fn choice(f: &Forecast) -> Option<&Prediction> {
         p.against_active
             && p.one == only.one
             && p.claim == Claim::Behind
-            && p.odds.probability >= LIKELY
+            && p.odds.prior.max(p.odds.probability) >= LIKELY
     };
     f.predictions.iter().find(loses).is_none().then_some(only)
 }
@@ -218,8 +218,16 @@ fn basis(f: &Forecast) -> String {
     )
 }
 
-/// Returns the prediction as text. `verify` is the command that measures it.
-pub fn text(p: &Prepared, f: &Forecast, origin: Origin<'_>, verify: &str, width: usize) -> String {
+/// Returns the prediction as text. `recorded` describes the recording of a command, and `verify` is
+/// the command that measures the prediction.
+pub fn text(
+    p: &Prepared,
+    f: &Forecast,
+    origin: Origin<'_>,
+    recorded: &str,
+    verify: &str,
+    width: usize,
+) -> String {
     let facts = p.translation.facts();
     let on = match facts.fs.as_str() {
         "" => String::new(),
@@ -248,6 +256,7 @@ pub fn text(p: &Prepared, f: &Forecast, origin: Origin<'_>, verify: &str, width:
         0,
         width,
     );
+    s += recorded;
     s += "\n";
     s += &table(f).render(2);
     s += &wrap(&basis(f), 0, width);

@@ -4,7 +4,7 @@
 use crate::cells::cancelling;
 use crate::fail::Failure;
 use crate::out::note;
-use seekwell::Cancel;
+use seekwell::{Cancel, WorkloadSpec};
 use seekwell_host::MachineFacts;
 use seekwell_lab::analysis::analyse;
 use seekwell_lab::conduct::{How, Memory, Simulated, conduct};
@@ -27,7 +27,12 @@ pub struct Prepared {
 impl Prepared {
     /// Translates the machine and plans the simulation of an experiment on it.
     pub fn new(e: &Experiment, facts: &MachineFacts, device: &str) -> Result<Self, Failure> {
-        let translation = Translation::new(facts, device);
+        let mut all = e.cells.iter().flat_map(|c| &c.specs);
+        let recorded = all.any(|s| matches!(s.workload, WorkloadSpec::Trace { .. }));
+        let translation = match recorded {
+            true => Translation::of_recording(facts, device),
+            false => Translation::new(facts, device),
+        };
         let translation = translation.map_err(|e| Failure::words("", &e))?;
         let plan = simulation(e, &translation).map_err(Failure::input)?;
         let track = Track::read(&Places::here().to_read())

@@ -42,7 +42,7 @@ pub(in crate::experiment) const FIO: &[(&str, &str)] = &[
 #[rustfmt::skip]
 pub(in crate::experiment) const TRACE: &[(&str, &str)] = &[
     ("mode",
-        "When records are submitted: \"timed\", \"scaled:FACTOR\", \"depth:N\" or \"closed\"."),
+        "When records are submitted: \"timed\", \"scaled:FACTOR\", \"depth:N\", \"closed\" or \"steady\"."),
     ("fit", "What to do with records beyond the end of the device: \"strict\" or \"wrap\"."),
     ("format", "A format of `seekwell formats`; default: detected from the first bytes."),
     ("columns", "Fields of a delimited text, for example \"t_s=1,op=2,sector=3,sectors=4\"."),

@@ -272,6 +272,7 @@ fn event(order: Order, b: &[u8; RECORD_BYTES], action: u32, pid: u32) -> Option<
         cpu: order.u32(b, 40),
         device: order.u32(b, 36),
         error: order.u16(b, 44),
+        ioprio: None,
         write_bit: action & kind::WRITE != 0,
     })
 }
