@@ -77,8 +77,8 @@ pub enum ReplayError {
 const BIO_MAX: u64 = u32::MAX as u64 / 512;
 /// Largest number of records waiting or ready in a closed loop.
 const WINDOW: usize = 65_536;
-/// A process is active to the end if its last record is in the last part of the trace: 1 of this
-/// number.
+/// A process counts as active to the end if its last record is in the last 1/`ACTIVE` of the time
+/// of the trace.
 const ACTIVE: u64 = 20;
 /// Number of completions that a closed loop stores.
 const REMEMBER: usize = 1 << 20;

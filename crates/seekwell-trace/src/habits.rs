@@ -11,8 +11,7 @@ use std::collections::BTreeMap;
 /// Pause without a completion after which a submission counts as unprompted, ns. A closed loop
 /// submits a batch within less time.
 const BATCH_NS: u64 = 1_000_000;
-/// Share of unprompted submissions from which a process counts as open. Open arrivals that find
-/// requests in flight half of the time have a share of a quarter.
+/// If a larger share of its submissions follows no completion, a process counts as open (chosen).
 const UNPROMPTED: f64 = 0.1;
 /// Number of intervals from which their variance is compared.
 const INTERVALS: f64 = 20.0;

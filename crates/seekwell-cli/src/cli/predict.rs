@@ -34,8 +34,8 @@ pub struct Predict {
     /// Workload; may be repeated
     ///
     /// A script from `seekwell workloads` or a fio job file [default: the workloads of
-    /// `seekwell compare`]. Programs have no simulation: for one that has a script of the same name
-    /// (pgbench), the script stands, or record it as COMMAND.
+    /// `seekwell compare`]. A program itself cannot be simulated. If a script has its name
+    /// (pgbench), the script is simulated instead. Otherwise, record the program as COMMAND.
     #[arg(long, short, value_name = "WORK")]
     pub workload: Vec<String>,
     /// Schedulers, separated by commas [default: all that the device offers]
@@ -74,7 +74,7 @@ pub struct Predict {
     #[arg(last = true, value_name = "COMMAND",
         conflicts_with_all = ["workload", "of", "record", "verify"])]
     pub command: Vec<OsString>,
-    /// With COMMAND: when it ends [default: time if it states its running time]
+    /// How COMMAND ends [default: `time` if its arguments state a running time, else `work`]
     ///
     /// A command that ends when its work is done is judged by the time for this work. A command that
     /// runs for a fixed time is judged by the rate and the latency of its requests.

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-/// Where data is that is not in its band.
+/// The location of data that is not in its band.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// In the volatile buffer, by the write with this number.
@@ -188,8 +188,8 @@ impl Map {
         (at, entry)
     }
 
-    /// Records that a range of the open group is in the persistent cache: what is still in the
-    /// buffer by this write moves to sector `at` of the cache.
+    /// Records that a range of the open group is at sector `at` of the persistent cache. Parts that a
+    /// newer write has replaced stay in the buffer.
     pub fn appended(&mut self, range: (u64, u64), write: u64, entry: u64, at: u64) {
         let mut moved = Vec::new();
         self.still_buffered(range.0, range.1, write, &mut moved);

@@ -15,13 +15,15 @@
 //! be recalled, and published measurements of the Seagate Archive v2. The preset names the source
 //! of each value.
 //!
-//! - A write that does not fill a band is appended to the log. The drive appends what its volatile
-//!   buffer holds as one group, with a record of the map. Each group costs about one revolution.
+//! - A write that does not fill a band is appended to the log. The drive appends its
+//!   buffered data in groups of up to `group` bytes, each with a record of the map. Each group
+//!   costs about one revolution.
 //! - A sequential run that fills a band is written in place, once.
 //! - A read takes each part from the buffer, the log or the band.
 //! - Cleaning takes the oldest data of the log, reads its band, merges all data of that band, and
-//!   writes the band. It starts when the host has been idle for some time; a command of the host
-//!   stops it before it writes. If the log or its map is full, writes wait for it.
+//!   writes the band. Cleaning starts after `clean_idle` without commands of the host. A command of
+//!   the host cancels cleaning that has not written yet. If the log or the map is full, writes of
+//!   the host wait until a band has been cleaned.
 //!
 //! The model leaves out TRIM, rewrites of a part of a band, and zones that the host manages.
 

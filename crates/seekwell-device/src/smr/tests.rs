@@ -17,7 +17,7 @@ fn small(more: &str) -> Client<Opened> {
     Client::new(open(&format!("{SMALL}{extents}{more}"), 1).expect("a drive"))
 }
 
-/// An address that no earlier number has: every seventh 4 KiB block of a prime cycle.
+/// Returns a different scattered address for each `i`: block 7919 * `i`, modulo a prime.
 fn scattered(i: usize) -> u64 {
     (i as u64 * 7919 % 499_979) * 8
 }

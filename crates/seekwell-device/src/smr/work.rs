@@ -40,9 +40,10 @@ const FLUSH: Piece = Piece {
 /// What the work on a band is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// Writes a band that a run has filled, up to the write of this number.
+    /// Writes a whole band in place. The data of writes after this number stay in the buffer.
     Run(u64),
-    /// Cleans a band of the entries before this number. `forced`: writes wait for it.
+    /// Cleans a band: removes its log entries before this number. `forced`: writes of the host wait
+    /// for it.
     Clean { before: u64, forced: bool },
 }
 
@@ -107,7 +108,7 @@ impl Smr {
             self.give_up(i);
             return true;
         }
-        // A write that a command waits for does not wait for a stream.
+        // If a command waits for a buffered write, this write is appended before a band is written.
         let urgent = self.pending.front().is_some_and(|p| p.host.is_some());
         if let Some(band) = self.ready.pop_front_if(|_| !urgent) {
             let mut buffered = false;

@@ -61,7 +61,8 @@ static FIGURES: &[Figure] = &[
         IOZONE_2018, Fitted, Rule(0.07), |b| sized(b, Op::Write, 100, 8)),
     row(A1, "random 16 KiB write in 100 MiB", "KiB/s", (8768.0, 8768.0),
         IOZONE_2018, HeldOut, Rule(0.07), |b| sized(b, Op::Write, 100, 32)),
-    // Fixed bound Rule(0.07): the card reads the old data first, rmw is not known.
+    // The bound by the rule was 7 %. The card reads old data before a write of 1 KiB, and this time
+    // (`rmw`) is not known.
     row(A1, "random 1 KiB write in 100 MiB", "KiB/s", (456.0, 456.0),
         IOZONE_2018, HeldOut, After(1.18), |b| sized(b, Op::Write, 100, 2)),
     row(A1, "random 512 KiB write in 100 MiB", "KiB/s", (15_523.0, 15_523.0),
@@ -80,7 +81,8 @@ static FIGURES: &[Figure] = &[
         BRET, Fitted, Rule(0.10), |b| sequential(b, Op::Read, 1024)),
     row(A2, "sequential 1 MiB write", "MiB/s", (60.0, 60.0),
         BRET, Fitted, Rule(0.15), |b| sequential(b, Op::Write, 2048)),
-    // Fixed bounds Rule(0.05), Rule(0.05), Rule(0.15). The published 8 KiB reads take twice the time of 4 KiB reads.
+    // The bounds by the rule were 5, 5 and 15 %. The published 8 KiB reads take twice the time of
+    // 4 KiB reads.
     row(A2, "random 8 KiB read in 256 MiB", "IOPS", (1659.0, 1659.0),
         BRET, HeldOut, After(0.80), |b| Ok(sized(b, Op::Read, 256, 16)? / 8.0)),
     row(A2, "random 64 KiB read in 256 MiB", "IOPS", (743.0, 743.0),
@@ -97,7 +99,7 @@ static FIGURES: &[Figure] = &[
         BRET, Fitted, Rule(0.10), |b| sequential(b, Op::Read, 1024)),
     row(RPI, "random 512 KiB write in 256 MiB", "IOPS", (144.0, 144.0),
         BRET, Fitted, Rule(0.15), |b| Ok(sized(b, Op::Write, 256, 1024)? / 512.0)),
-    // Fixed bounds Rule(0.05), Rule(0.05), Rule(0.07): reads of medium size are slower than the straight line.
+    // The bounds by the rule were 5, 5 and 7 %. Reads of medium size are slower than linear.
     row(RPI, "random 8 KiB read in 256 MiB", "IOPS", (3802.0, 3802.0),
         BRET, HeldOut, After(0.23), |b| Ok(sized(b, Op::Read, 256, 16)? / 8.0)),
     row(RPI, "random 64 KiB read in 256 MiB", "IOPS", (921.0, 921.0),
@@ -116,12 +118,12 @@ static FIGURES: &[Figure] = &[
         FIT_PI, Fitted, Rule(0.10), |b| sequential(b, Op::Read, 2048)),
     row(FIT, "sequential 1 MiB write", "MiB/s", (20.3, 20.3),
         FIT_PI, Fitted, Rule(0.15), |b| sequential(b, Op::Write, 2048)),
-    // Fixed bound Rule(0.05).
+    // The bound by the rule was 5 %.
     row(FIT, "random 4 KiB read in 80 MiB, fio", "IOPS", (3168.0, 3168.0),
         FIT_PI, HeldOut, After(0.13), |b| Ok(random(b, Op::Read, 80)?.iops())),
     row(FIT, "random 4 KiB write in 80 MiB, fio", "IOPS", (2700.0, 2700.0),
         FIT_PI, HeldOut, Rule(0.07), |b| Ok(random(b, Op::Write, 80)?.iops())),
-    // Fixed bound Rule(0.10): the model has no read-ahead in the stick.
+    // The bound by the rule was 10 %. The model of a stick has no read-ahead.
     row(FIT, "sequential 4 KiB read", "MiB/s", (14.5, 14.5),
         FIT_PI, HeldOut, After(0.26), |b| sequential(b, Op::Read, 8)),
     row(FIT, "sequential 4 KiB write", "MiB/s", (11.3, 11.3),

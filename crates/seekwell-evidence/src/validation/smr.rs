@@ -78,9 +78,9 @@ fn clean_s(b: &Bench) -> Measured<f64> {
         )?)
 }
 
-/// Returns how many writes of `pieces` sequential commands, at random places, the drive takes before
-/// a batch of them needs 2.5 times as long as the first 20 batches did on average; at most 400 000 or
-/// 2000 writes.
+/// Writes runs of `pieces` sequential commands at random addresses, in batches. Returns the number of
+/// runs before a batch takes 2.5 times the mean time of the first 20 batches. Stops after 400 000
+/// runs of one piece, or 2000 longer runs.
 fn before_collapse(b: &Bench, pieces: u64, sectors: u32) -> Measured<f64> {
     let mut c = Client::new(b.open("")?);
     let unit = pieces * u64::from(sectors);

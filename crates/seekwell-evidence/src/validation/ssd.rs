@@ -151,7 +151,7 @@ static FIGURES: &[Figure] = &[
         RECALLED, Fitted, Rule(0.10), |b| reads(b, 32)),
     row(UFS31, "random write, depth 32, WriteBooster", "IOPS", (70_000.0, 70_000.0),
         RECALLED, Fitted, Rule(0.10), |b| writes(b, ",state=fresh", 32)),
-    // Fixed bound Range: the model gives 2016 MB/s.
+    // The bound before the run was the published range.
     row(UFS31, "sequential 512 KiB read, depth 1", "MB/s", (1703.0, 1811.0),
         "two chips on a Radxa Dragon Q6A, dd", HeldOut, After(0.15), |b| in_order(b, Op::Read, 1024, 1)),
     row(UFS31, "random read, 8 threads", "MB/s", (200.0, 300.0),
@@ -166,7 +166,7 @@ static FIGURES: &[Figure] = &[
         ANDROBENCH_UFS, Fitted, Rule(0.10), |b| Ok(reads(b, 8)? * 4096.0 / 1e6)),
     row(UFS40, "random write, 8 threads, WriteBooster", "MB/s", (400.0, 600.0),
         ANDROBENCH_UFS, Indicative, Any, |b| Ok(writes(b, ",state=fresh", 8)? * 4096.0 / 1e6)),
-    // Fixed bound Range: the model gives 4057 MB/s.
+    // The bound before the run was the published range.
     row(UFS40, "sequential 512 KiB read, depth 1", "MB/s", (3300.0, 3700.0),
         ANDROBENCH_UFS, HeldOut, After(0.13), |b| in_order(b, Op::Read, 1024, 1)),
     row(QLC, "random read, depth 1, data on QLC", "IOPS", (6836.0, 6836.0),
@@ -185,7 +185,7 @@ static FIGURES: &[Figure] = &[
         EVANTECH, Fitted, Rule(0.10), |b| sequential(b, ",state=fresh", Op::Write, 8)),
     row(QLC, "sequential write, without the fast region", "MB/s", (100.0, 100.0),
         EVANTECH, Fitted, Rule(0.10), |b| sequential(b, ",slc_bytes=0", Op::Write, 8)),
-    // Fixed bound Rule(0.10): the model gives 100 MB/s.
+    // The bound by the rule was 10 %.
     row(QLC, "sequential write, without the fast region", "MB/s", (60.0, 60.0),
         "Linux Format 2019, Crucial P1: same controller and flash", HeldOut, After(0.70),
         |b| sequential(b, ",slc_bytes=0", Op::Write, 8)),
@@ -195,7 +195,7 @@ static FIGURES: &[Figure] = &[
         WD, Fitted, Rule(0.10), |b| within(b, "", Op::Read, 8, 256)),
     row(SN570, "random write, depth 256, within 8 GiB, fresh", "IOPS", (450_000.0, 450_000.0),
         WD, Fitted, Rule(0.10), |b| within(b, ",state=fresh", Op::Write, 8, 256)),
-    // Fixed bound Rule(0.05): the model gives 57 504.
+    // The bound by the rule was 5 %.
     row(SN570, "random write within 1 GiB, depth 1, fresh", "IOPS", (53_000.0, 53_000.0),
         "CrystalDiskMark in reviews (recalled, approximate)", HeldOut, After(0.12),
         |b| within(b, ",state=fresh", Op::Write, 1, 1)),
@@ -235,12 +235,13 @@ static FIGURES: &[Figure] = &[
         PI_STORAGE, HeldOut, Range, |b| within(b, "", Op::Read, 1, 30)),
     row(UAS, "sequential read", "MB/s", (351.4, 351.4),
         PI_STORAGE, Fitted, Rule(0.10), |b| sequential(b, "", Op::Read, 8)),
-    // Fixed bounds Rule(0.10): t_lat holds the time of computer and bridge, and a read-ahead hit skips it.
+    // The bounds by the rule were 10 %. `t_lat` includes the delay of computer and bridge. In the
+    // model, a read-ahead hit does not have this delay.
     row(UAS, "sequential 4 KiB read, depth 1", "IOPS", (7958.0, 7958.0),
         PI_STORAGE, HeldOut, After(1.18), |b| Ok(in_order(b, Op::Read, 8, 1)? * 1e6 / 4096.0)),
     row(UAS, "sequential 4 KiB write, depth 1", "IOPS", (6553.0, 6553.0),
         PI_STORAGE, HeldOut, After(0.17), |b| Ok(in_order(b, Op::Write, 8, 1)? * 1e6 / 4096.0)),
-    // Fixed bounds Rule(0.10); the two presets have different SSDs.
+    // The bounds by the rule were 10 %. The SSDs of the two measurements differ.
     row(UAS, "random read at depth 1, UAS over BOT", "x", (1.35, 1.43),
         GEERLING, HeldOut, After(0.18), |b| over_bot(b, |b| reads(b, 1))),
     row(UAS, "random write at depth 1, UAS over BOT", "x", (1.20, 1.23),

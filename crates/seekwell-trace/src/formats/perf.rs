@@ -18,8 +18,8 @@ pub const INFO: FormatInfo = FormatInfo {
     help: "The text that perf script prints after perf record -a -e 'block:*'. Records are made \
            from the block_bio_queue events (or from block_rq_issue, if requested, or if there are \
            no others). Other events and call chains are skipped. Priorities are read \
-           where the kernel prints them (since Linux 6.9). Record block:block_bio_queue, block:block_rq_issue and block:block_rq_complete for a \
-           replay.",
+           where the kernel prints them (since Linux 6.9). Record block:block_bio_queue, \
+           block:block_rq_issue and block:block_rq_complete for a replay.",
     carries: Carries {
         pids: Has::Yes,
         completions: Has::Maybe,

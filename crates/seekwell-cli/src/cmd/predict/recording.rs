@@ -27,16 +27,16 @@ use std::path::{Path, PathBuf};
 const REQUESTS: u64 = 100;
 /// Least number of requests of a direction for its 99th percentile.
 const FOR_P99: u64 = 5000;
-/// Least share of a direction among the requests that has its own rows.
+/// Minimum share of reads (or of writes) for separate rows.
 const SHARE: f64 = 0.05;
 /// Ratio of simulated to recorded value above which a prediction is not reliable (chosen).
 const FAR: f64 = 1.5;
 /// The score of earlier predictions from recordings (docs/predict.md).
-const NOT_BETTER: &str = "Of 7 measured differences, predictions from recordings had the sign of none \
-                          right: no predicted difference has a probability above 50 %.";
+const NOT_BETTER: &str = "Earlier predictions from recordings were wrong for all 7 measured differences. \
+                          So the probability of `better` and `worse` is at most 50 %.";
 /// Number of processes that are shown one by one.
 const SHOWN: usize = 5;
-/// Longest command that names its rows.
+/// Maximum length of a command that is the label of its rows, in characters.
 const LABEL: usize = 24;
 /// Exit code of timeout(1) if the time was over.
 const TIMED_OUT: u8 = 124;
@@ -411,16 +411,16 @@ impl Recording {
         }
         if self.timed {
             all.push(
-                "the end of the recording: the simulation ends when the first process has no more \
-                 requests"
+                "the end of the recording: the simulation ends when one of the processes that were \
+                 active at the end has no more requests"
                     .to_owned(),
             );
         }
         let outside = self.seconds - h.span_ns as f64 / 1e9;
         if self.by_duration() && outside > 0.1 * self.seconds {
             all.push(format!(
-                "{} s of {} s before the first and after the last request: the ratio is that of \
-                 the time between",
+                "the time before the first and after the last request: {} s of {} s; RATIO covers \
+                 only the rest",
                 three(outside),
                 three(self.seconds)
             ));

@@ -25,8 +25,8 @@ impl CheapSsd {
         mut each: impl FnMut(u64, u32, u64),
     ) -> u64 {
         let look = self.map.touch(first, false);
-        // The data are read after the map. But the units of the data are booked from `ready` on:
-        // a unit that is booked for later would be idle until then.
+        // The data are read after the map. The model cannot use a gap before a reservation. So it
+        // reserves the units of the data from `ready` on, and adds the time of the map afterwards.
         let mut delay = 0;
         if look.miss {
             let unit = self.somewhere(!(first / COVERS));

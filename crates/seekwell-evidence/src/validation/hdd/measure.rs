@@ -142,7 +142,8 @@ pub(super) fn sorted_writes(b: &Bench) -> Measured<f64> {
 }
 
 /// Returns the time of the longest seek with the command, in ms: the shortest read at the inner end that follows
-/// a read of sector 0. Among many targets, one arrives just behind the head.
+/// a read of sector 0. With many targets,
+/// at least one needs almost no wait for the platter.
 pub(super) fn longest_seek_ms(b: &Bench) -> Measured<f64> {
     let (mut c, _, capacity) = client(b, ",look_ahead=off,p_miss=0")?;
     let mut least = f64::INFINITY;
