@@ -155,12 +155,12 @@ pub(crate) const BUILT_IN_FILES: &[(&str, &str)] = &[
         include_str!("../presets/cloud-azure-p30.toml"),
     ),
     (
-        "cloud-azure-premium-v2-512.toml",
-        include_str!("../presets/cloud-azure-premium-v2-512.toml"),
+        "cloud-azure-v2-512.toml",
+        include_str!("../presets/cloud-azure-v2-512.toml"),
     ),
     (
-        "cloud-gcp-hyperdisk-balanced-500.toml",
-        include_str!("../presets/cloud-gcp-hyperdisk-balanced-500.toml"),
+        "cloud-gcp-hyperdisk-500.toml",
+        include_str!("../presets/cloud-gcp-hyperdisk-500.toml"),
     ),
     (
         "cloud-gcp-pd-balanced-500.toml",

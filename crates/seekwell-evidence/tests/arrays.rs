@@ -31,7 +31,7 @@ fn every_array_preset_opens() {
             n += 1;
         }
     }
-    assert_eq!(n, 7);
+    assert_eq!(n, 9);
 }
 
 /// The device nodes must have the facts that Linux would show for them.

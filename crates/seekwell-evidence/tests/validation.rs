@@ -34,9 +34,9 @@ fn every_figure_is_within_its_bound() {
     assert!(held_out >= 8, "held-out figures have gone");
 }
 
-/// If the bound of a held-out figure is only slightly above its error, it was chosen after the
-/// measurement, and its label must say so. A bound that follows from a rule must be one of the
-/// bounds that the rule names.
+/// A bound that follows from a rule must be one of the bounds that the rule names. If another bound of
+/// a held-out figure is only slightly above its error, it was chosen after the measurement, and its
+/// label must say so.
 #[test]
 fn every_bound_states_its_origin() {
     for g in groups() {
@@ -45,7 +45,6 @@ fn every_bound_states_its_origin() {
             let per_cent = format!("{} %", (f.bound.share() * 1000.0).round() / 10.0);
             match f.bound {
                 Bound::Rule(_) => {
-                    assert_ne!(f.relation, Relation::HeldOut, "{name}");
                     let of = |part: &str| format!(" {part}").contains(&format!(" {per_cent}"));
                     assert!(
                         g.rule.split(", ").any(of),
@@ -59,9 +58,10 @@ fn every_bound_states_its_origin() {
             }
         }
     }
+    let before = |b: Bound| matches!(b, Bound::Rule(_) | Bound::Range);
     let tight = ROWS
         .iter()
-        .filter(|r| r.figure.relation == Relation::HeldOut);
+        .filter(|r| r.figure.relation == Relation::HeldOut && !before(r.figure.bound));
     let tight = tight.filter(|r| (0.0..0.06).contains(&(r.figure.bound.share() - r.error().abs())));
     let tight: Vec<_> = tight.collect();
     assert!(tight.len() > 15, "{}", tight.len());

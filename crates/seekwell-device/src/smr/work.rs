@@ -128,7 +128,9 @@ impl Smr {
         if !self.waiting.is_empty() {
             // The buffer is full of runs that have not filled a band.
             let held = self.runs.iter().position(|r| r.held.is_some());
-            held.map(|i| self.give_up(i));
+            if let Some(i) = held {
+                self.give_up(i);
+            }
             return held.is_some();
         }
         if self.flush.is_some() {

@@ -115,6 +115,6 @@ fn random(b: &Bench, options: &str, op: Op, depth: usize, n: usize) -> Measured<
     let mut rng = rng::stream(SEED, "validate");
     let mut next = |_| command(op, below(&mut rng, blocks) * 8, 8);
     // These commands fill the volatile buffer.
-    c.run(300, depth, Nanos::ZERO, &mut next);
+    c.run(1200, depth, Nanos::ZERO, &mut next);
     Ok(c.run(n, depth, Nanos::ZERO, &mut next).iops())
 }
