@@ -333,6 +333,7 @@ mod tests {
         "LEAF",
         "NODE",
         "SLOT_BITS",
+        "CACHED_MAX",
         "DEVICE_FD",
         "DEVICE_DIRECT_FD",
         "BDEV",
