@@ -492,7 +492,7 @@ fn random_rate(spec: &str, op: Op) -> f64 {
 }
 
 #[test]
-fn small_map_cache_costs_the_same_in_both_variants() {
+fn small_map_cache_costs_about_the_same_in_both_variants() {
     // The drive of the detailed variant is an eighth, and so is its map cache: the same share of
     // look-ups misses.
     let drive = |op, state: &str| {
